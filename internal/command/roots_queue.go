@@ -262,7 +262,8 @@ func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots
 		}
 		q.run.Tasks = append(q.run.Tasks, t)
 	}
-	return q.queue.Enqueue(ctx, q.run)
+	enqueue := q.queue.Enqueue(q.run)
+	return q.patiently(ctx, "The run is not enqueued yet", func() error { return enqueue(ctx) })
 }
 
 // afterMoves returns the state of a root module after the moves that come before the plan; nil without moves.
@@ -401,7 +402,7 @@ func (q *queued) follow(ctx context.Context, own bool) error {
 
 // reload reads the record of the run.
 func (q *queued) reload(ctx context.Context) error {
-	return q.patiently(ctx, func() error {
+	return q.patiently(ctx, goOn, func() error {
 		r, err := q.queue.Run(ctx, q.run.ID)
 		if err == nil {
 			q.run = r
@@ -410,10 +411,13 @@ func (q *queued) reload(ctx context.Context) error {
 	})
 }
 
-// patiently repeats what reads or writes the run while the database doesn't answer.
-func (q *queued) patiently(ctx context.Context, do func() error) error {
+// goOn is the summary of warnings about a database that doesn't answer after the run was enqueued.
+const goOn = "Workers go on with the run"
+
+// patiently repeats what reads or writes the run while the database doesn't answer. It warns of that with this summary.
+func (q *queued) patiently(ctx context.Context, summary string, do func() error) error {
 	return workers.Patiently(ctx, func(format string, args ...any) {
-		q.app.printOnStderr(tfdiags.Warningf("Workers go on with the run", format+".", args...).List())
+		q.app.printOnStderr(tfdiags.Warningf(summary, format+".", args...).List())
 	}, do)
 }
 
@@ -432,7 +436,7 @@ func (q *queued) passOn(ctx context.Context) {
 	for level, signal := range []<-chan struct{}{q.app.Interrupts.Stop, q.app.Interrupts.Kill} {
 		select {
 		case <-signal:
-			err := q.patiently(ctx, func() error { return q.queue.Stop(ctx, q.run.ID, level+1) })
+			err := q.patiently(ctx, goOn, func() error { return q.queue.Stop(ctx, q.run.ID, level+1) })
 			if err != nil && ctx.Err() == nil {
 				q.app.printOnStderr(tfdiags.Warningf("The interrupt did not reach the run", "%s.", err).List())
 			}
@@ -472,8 +476,9 @@ func (q *queued) ask(ctx context.Context, planned []*fleet.Result) error {
 			"roots watch %s. To cancel it: tofu runs cancel %[1]s", q.run.ID)
 	}
 	var approved bool
-	err := q.patiently(steady, func() (err error) {
-		approved, err = q.queue.Approve(steady, q.run.ID, q.run.Phase)
+	approve := q.queue.Approve(q.run.ID, q.run.Phase)
+	err := q.patiently(steady, "The run is not approved yet", func() (err error) {
+		approved, err = approve(steady)
 		return err
 	})
 	if err == nil && !approved {
@@ -538,7 +543,7 @@ type taskEvent struct {
 // phase shows one phase of the run and returns the results of its root modules.
 func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*fleet.Result, error) {
 	var tasks []*workers.Task
-	err := q.patiently(ctx, func() (err error) {
+	err := q.patiently(ctx, goOn, func() (err error) {
 		tasks, err = f.Begin(ctx, phase)
 		return err
 	})
@@ -559,7 +564,7 @@ func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*
 	for done := len(tasks) == 0; !done; {
 		var events []workers.Event
 		var ended []*workers.Task
-		err := q.patiently(ctx, func() (err error) {
+		err := q.patiently(ctx, goOn, func() (err error) {
 			events, ended, done, err = f.Next(ctx)
 			return err
 		})
@@ -575,7 +580,7 @@ func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*
 			shown.Add(t.N, struct{}{})
 		}
 		var missing string
-		err = q.patiently(ctx, func() (err error) {
+		err = q.patiently(ctx, goOn, func() (err error) {
 			missing, err = f.Missing(ctx)
 			return err
 		})

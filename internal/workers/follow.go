@@ -73,12 +73,12 @@ func (q *Queue) Follow(ctx context.Context, run string) *Follower {
 // outage is the time that a caller waits for a database that doesn't answer.
 const outage = time.Minute
 
-// Patiently repeats what reads a queue as long as the database doesn't answer, at most for a minute. It says once that
+// Patiently repeats what reads or writes a queue as long as the database doesn't answer, at most for a minute. It says once that
 // the database doesn't answer, and when it does again.
-func Patiently(ctx context.Context, say func(format string, args ...any), read func() error) error {
+func Patiently(ctx context.Context, say func(format string, args ...any), do func() error) error {
 	said := false
 	for until := time.Now().Add(outage); ; {
-		err := read()
+		err := do()
 		if err == nil && said {
 			say("The queue answers again")
 		}
@@ -104,7 +104,8 @@ func away(err error) bool {
 	}
 	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[net.Error](err)
-	return unconnected || network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return unconnected || network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errCommitting)
 }
 
 // Begin returns the tasks of a phase. After that, Next reports about this phase.

@@ -105,32 +105,40 @@ type Task struct {
 // NewID returns an ID for a run.
 func NewID() string { return strings.ToLower(rand.Text()[:12]) }
 
-// Enqueue stores a run and its tasks, and the jobs of the tasks that need no other.
-func (q *Queue) Enqueue(ctx context.Context, r *Run) error {
-	about, err := json.Marshal(r.About)
-	if err != nil {
-		return err
-	}
-	return q.tx(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO runs
-			(id, protocol, operation, status, phase, auto, priority, who, trace, about, virtual)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-				coalesce((SELECT min(virtual) FROM runs WHERE status = $4), 0))`,
-			r.ID, Protocol, r.Operation, RunActive, r.Phase, r.Auto, r.Priority, r.Who, r.Trace, string(about))
-		if err == nil {
-			err = tx.SendBatch(ctx, r.limits()).Close()
-		}
-		if err == nil {
-			err = insertTasks(ctx, tx, r.ID, r.Phase, r.Tasks)
-		}
-		if err == nil {
-			err = q.promote(ctx, tx)
-		}
+// Enqueue returns a function that stores a run and its tasks, and the jobs of the tasks that need no other. It can be
+// repeated after an error.
+func (q *Queue) Enqueue(r *Run) func(context.Context) error {
+	write := &once{queue: q}
+	return func(ctx context.Context) error {
+		about, err := json.Marshal(r.About)
 		if err != nil {
-			return fmt.Errorf("enqueuing the run: %w", err)
+			return err
 		}
-		return errors.Join(notify(ctx, tx, r.ID), notifyOn(ctx, tx, control, r.ID))
-	})
+		err = write.tx(ctx, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `INSERT INTO runs
+				(id, protocol, operation, status, phase, auto, priority, who, trace, about, virtual)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+					coalesce((SELECT min(virtual) FROM runs WHERE status = $4), 0))`,
+				r.ID, Protocol, r.Operation, RunActive, r.Phase, r.Auto, r.Priority, r.Who, r.Trace, string(about))
+			if err == nil {
+				err = tx.SendBatch(ctx, r.limits()).Close()
+			}
+			if err == nil {
+				err = insertTasks(ctx, tx, r.ID, r.Phase, r.Tasks)
+			}
+			if err == nil {
+				err = q.promote(ctx, tx)
+			}
+			if err != nil {
+				return err
+			}
+			return errors.Join(notify(ctx, tx, r.ID), notifyOn(ctx, tx, control, r.ID))
+		})
+		if err != nil {
+			return fmt.Errorf("enqueuing the run %s: %w", r.ID, err)
+		}
+		return nil
+	}
 }
 
 // limits makes the limits of a run those of the queue. A label of its tasks that the run doesn't limit has no limit
@@ -295,18 +303,24 @@ func (q *Queue) Stop(ctx context.Context, id string, level int) error {
 	})
 }
 
-// Approve begins the next phase of a run that waits for approval. It returns false if the run no
-// longer does.
-func (q *Queue) Approve(ctx context.Context, id string, phase int) (approved bool, err error) {
-	err = q.tx(ctx, func(tx pgx.Tx) error {
-		r, err := lockRun(ctx, tx, id)
-		if err != nil || r.Status != RunWaits || r.Phase != phase {
-			return err
+// Approve returns a function that begins the next phase of a run that waits for approval. The function returns false if
+// the run no longer does. It can be repeated after an error: its own approval is not that of another process.
+func (q *Queue) Approve(id string, phase int) func(context.Context) (approved bool, err error) {
+	write, approved := &once{queue: q}, false
+	return func(ctx context.Context) (bool, error) {
+		err := write.tx(ctx, func(tx pgx.Tx) error {
+			r, err := lockRun(ctx, tx, id)
+			approved = err == nil && r.Status == RunWaits && r.Phase == phase
+			if !approved {
+				return err
+			}
+			return q.begin(ctx, tx, r)
+		})
+		if err != nil {
+			return false, fmt.Errorf("approving the run %s: %w", id, err)
 		}
-		approved = true
-		return q.begin(ctx, tx, r)
-	})
-	return approved, err
+		return approved, nil
+	}
 }
 
 // lockRun locks a run and returns it without About, which grows with the number of its tasks.

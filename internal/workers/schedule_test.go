@@ -189,7 +189,7 @@ func TestEnqueueAtOnce(t *testing.T) {
 	for range 12 {
 		all.Go(func() {
 			r := &Run{ID: NewID(), Operation: "plan", Phase: 1, Priority: 2, Limits: limits, Tasks: tasks}
-			if err := b.Enqueue(t.Context(), r); err != nil {
+			if err := b.Enqueue(r)(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})

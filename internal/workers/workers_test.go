@@ -257,7 +257,7 @@ func (b *bench) enqueue(r *Run) *Run {
 		}
 		r.About.Roots = append(r.About.Roots, t.Root)
 	}
-	if err := b.Enqueue(b.Context(), r); err != nil {
+	if err := b.Enqueue(r)(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	return r
