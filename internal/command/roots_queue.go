@@ -579,17 +579,15 @@ func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*
 			results[t.N], texts[t.N] = q.result(ctx, view, t)
 			shown.Add(t.N, struct{}{})
 		}
-		var missing string
+		var waits tfdiags.Diagnostics
 		err = q.patiently(ctx, goOn, func() (err error) {
-			missing, err = f.Missing(ctx)
+			waits, err = f.Waits(ctx)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if missing != "" {
-			q.app.printOnStderr(tfdiags.Warningf("Root modules wait for a worker", "%s", missing).List())
-		}
+		q.app.printOnStderr(waits)
 	}
 	return results, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 	"tofu/internal/workers"
 )
@@ -121,7 +122,7 @@ func withoutQueue(environ []string) (out []string) {
 	return out
 }
 
-// directory returns the directory for configurations, and makes it.
+// directory returns the directory for configurations, in which it can write. It makes it.
 func (f *workerCommandFlags) directory() (string, error) {
 	dir := f.Dir
 	if dir == "" {
@@ -135,8 +136,15 @@ func (f *workerCommandFlags) directory() (string, error) {
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
+	if err == nil {
+		var probe string
+		if probe, err = os.MkdirTemp(dir, ".probe-"); err == nil {
+			err = os.Remove(probe)
+		}
+	}
 	if err != nil {
-		return "", fmt.Errorf("making the directory of the worker: %w", err)
+		return "", tfdiags.Errorf("The directory of the worker can't be used", "%s To use another one: -dir=PATH",
+			tfdiags.Sentence(err))
 	}
 	return dir, nil
 }

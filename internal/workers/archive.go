@@ -212,7 +212,7 @@ func (q *Queue) unpack(ctx context.Context, archive, dir string) (string, error)
 	}
 	temporary, err := os.MkdirTemp(dir, temporaryName)
 	if err != nil {
-		return "", err
+		return "", unable{err}
 	}
 	defer os.RemoveAll(temporary)
 	for _, f := range list {

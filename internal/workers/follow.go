@@ -59,8 +59,8 @@ type Follower struct {
 	phase   int
 	tasks   []*Task
 	pending []int     // tasks that have not ended
-	since   time.Time // begin of the wait for a worker
-	told    string    // what was said about missing workers
+	since   time.Time // begin of the wait, or when it was last looked at
+	told    string    // what was said about waiting
 }
 
 // Follow returns a Follower of a run, until ctx ends.
@@ -175,15 +175,33 @@ func (f *Follower) events(ctx context.Context) (out []Event, err error) {
 	return out, err
 }
 
-// missingAfter is the time after which tasks that no worker can take are reported.
-const missingAfter = 10 * time.Second
+// waitsAfter is the time after which a wait is reported.
+const waitsAfter = 10 * time.Second
 
-// Missing describes the labels for which tasks wait and no worker is there; "" if it was said before.
-func (f *Follower) Missing(ctx context.Context) (string, error) {
-	if time.Since(f.since) < missingAfter {
-		return "", nil
+// Waits returns a warning about what the run waits for: workers with labels for which there are none, or limits that
+// other runs have reached. It returns nothing if that was said before.
+func (f *Follower) Waits(ctx context.Context) (tfdiags.Diagnostics, error) {
+	if time.Since(f.since) < waitsAfter {
+		return nil, nil
 	}
 	f.since = time.Now()
+	summary := "Root modules wait for a worker"
+	text, err := f.missing(ctx)
+	if err == nil && text == "" {
+		summary = "Root modules wait for those of other runs"
+		text, err = f.limits(ctx)
+	}
+	if err != nil || text == f.told {
+		return nil, err
+	}
+	if f.told = text; text == "" {
+		return nil, nil
+	}
+	return tfdiags.Warningf(summary, "%s", text).List(), nil
+}
+
+// missing describes the labels for which tasks wait and no worker is there.
+func (f *Follower) missing(ctx context.Context) (string, error) {
 	workers, err := f.queue.Workers(ctx)
 	if err != nil {
 		return "", err
@@ -201,16 +219,25 @@ func (f *Follower) Missing(ctx context.Context) (string, error) {
 			missing = append(missing, describe(labels))
 		}
 	}
-	text := ""
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		text = "No worker takes the root modules with " + strings.Join(missing, " or ") + ". " + describeWorkers(workers)
-	}
-	if text == f.told {
+	if len(missing) == 0 {
 		return "", nil
 	}
-	f.told = text
-	return text, nil
+	slices.Sort(missing)
+	return "No worker takes the root modules with " + strings.Join(missing, " or ") + ". " + describeWorkers(workers), nil
+}
+
+// limits describes the limits that keep a run waiting of which no task runs.
+func (f *Follower) limits(ctx context.Context) (string, error) {
+	rows, _ := f.queue.pool.Query(ctx, `SELECT l.label || ' (' || l.most || ')' FROM label_limits l
+		WHERE EXISTS (SELECT FROM tasks WHERE run = $1 AND phase = $2 AND status = 'ready' AND labels @> ARRAY[l.label])
+			AND NOT EXISTS (SELECT FROM tasks WHERE run = $1 AND phase = $2 AND status IN ('queued', 'running'))
+			AND l.most <= (SELECT count(*) FROM tasks WHERE status IN ('queued', 'running') AND labels @> ARRAY[l.label])
+		ORDER BY 1`, f.run, f.phase)
+	reached, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(reached) == 0 {
+		return "", err
+	}
+	return "They have as many with these labels as label_limits allows: " + strings.Join(reached, ", ") + ".", nil
 }
 
 func describe(labels []string) string {
@@ -227,8 +254,11 @@ func describeWorkers(workers []Info) string {
 	var lines []string
 	for _, w := range workers {
 		line := w.ID + " with " + describe(w.Labels)
-		if w.Protocol != Protocol {
+		switch {
+		case w.Protocol != Protocol:
 			line += ", but it is of another version (" + w.Program + ")"
+		case w.Jobs == 0:
+			line += ", but it takes none for a while because of an error that it has printed"
 		}
 		lines = append(lines, line)
 	}
@@ -242,14 +272,14 @@ type Info struct {
 	Program  string    `json:"program"`
 	Protocol int       `json:"protocol"`
 	Labels   []string  `json:"labels"`
-	Jobs     int       `json:"jobs"`
+	Jobs     int       `json:"jobs"` // 0 while it takes none
 	Running  int       `json:"running"`
 	Seen     time.Time `json:"seen"`
 }
 
 // takes reports whether the worker takes tasks that need the labels.
 func (w Info) takes(labels []string) bool {
-	return w.Protocol == Protocol && !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
+	return w.Protocol == Protocol && w.Jobs > 0 && !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
 }
 
 // Workers returns the workers that are there.

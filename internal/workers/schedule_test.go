@@ -72,10 +72,8 @@ func TestLimitWithoutWorker(t *testing.T) {
 	if _, err := f.Begin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	f.since = time.Now().Add(-missingAfter)
-	text, err := f.Missing(t.Context())
-	if err != nil || !strings.Contains(text, "No worker takes the root modules with the labels account=prod,zone=mars.") {
-		t.Errorf("%q, %v", text, err)
+	if text := b.waits(f); !strings.Contains(text, "No worker takes the root modules with the labels account=prod,zone=mars.") {
+		t.Error(text)
 	}
 
 	// The only worker of a zone ends before it has taken a job.
@@ -86,6 +84,43 @@ func TestLimitWithoutWorker(t *testing.T) {
 	b.want(b.over(b.enqueue(&Run{Tasks: b.many("second", 1, "account=prod", "zone=eu"), Limits: limits})), "done: second0 done")
 	b.start(1, "account=prod", "zone=mars")
 	b.want(b.over(never), "done: never0 done never1 done")
+}
+
+// waits returns what a follower says about waiting.
+func (b *bench) waits(f *Follower) string {
+	b.Helper()
+	f.since = f.since.Add(-waitsAfter)
+	diags, err := f.Waits(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var out string
+	for _, d := range diags {
+		out += d.Summary + ": " + d.Detail
+	}
+	return out
+}
+
+// TestWaitForLimit has a run that waits for another one because of a limit, which its follower is told once.
+func TestWaitForLimit(t *testing.T) {
+	b := newBench(t)
+	b.start(4, "account=prod")
+	limits := map[string]int{"account=prod": 1}
+	first := b.enqueue(&Run{Tasks: []*Task{{Root: "first", Labels: []string{"account=prod"},
+		Input: b.input(instructions{Hold: b.hold})}}, Limits: limits})
+	b.waitFor("begin first")
+	second := b.enqueue(&Run{Tasks: b.many("second", 2, "account=prod"), Limits: limits})
+	for r, want := range map[*Run]string{first: "", second: "Root modules wait for those of other runs: They have as many with " +
+		"these labels as label_limits allows: account=prod (1)."} {
+		f := b.Follow(t.Context(), r.ID)
+		if _, err := f.Begin(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		b.want(b.waits(f), want)
+		b.want(b.waits(f), "")
+	}
+	b.proceed()
+	b.over(second)
 }
 
 // started returns the roots of runs in the order in which their tasks started.

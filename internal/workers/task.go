@@ -141,7 +141,7 @@ func (s *scheduler) takeBack(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE tasks t SET status = 'ready', fence = t.fence + 1, queued = NULL FROM (
 			SELECT run, phase, n FROM tasks q WHERE status = 'queued' AND labels && $1::text[]
 				AND queue IN (SELECT name FROM queues WHERE protocol = $2)
-				AND NOT EXISTS (SELECT FROM workers w WHERE w.labels @> q.labels AND w.protocol = $2
+				AND NOT EXISTS (SELECT FROM workers w WHERE w.labels @> q.labels AND w.protocol = $2 AND w.jobs > 0
 					AND w.seen > clock_timestamp() - $3::interval)
 			FOR UPDATE SKIP LOCKED) q
 		WHERE t.run = q.run AND t.phase = q.phase AND t.n = q.n`, s.limited(), Protocol, alive.String())
@@ -461,9 +461,18 @@ func (q *Queue) decide(ctx context.Context, tx pgx.Tx, run string, phase, n int,
 	return true, err
 }
 
+// ending says how a try of a task without an outcome has ended.
+type ending int
+
+const (
+	failed   ending = iota // the worker has tried
+	returned               // the worker was unable to begin
+	expired                // the lease has ended
+)
+
 // release ends a try of a task without an outcome: by its worker, which says why, or by another
 // process after the end of the lease. The task is tried again, unless it was tried too often.
-func (q *Queue) release(ctx context.Context, t *Task, why string, expired bool) error {
+func (q *Queue) release(ctx context.Context, t *Task, why string, how ending) error {
 	why = strings.ToValidUTF8(strings.ReplaceAll(why, "\x00", ""), "") // what PostgreSQL can store as a text
 	return q.tx(ctx, func(tx pgx.Tx) error {
 		r, err := lockRun(ctx, tx, t.Run)
@@ -471,13 +480,13 @@ func (q *Queue) release(ctx context.Context, t *Task, why string, expired bool) 
 			return err
 		}
 		when := " AND lease > clock_timestamp()"
-		if expired {
+		if how == expired {
 			when = " AND lease <= clock_timestamp()"
 		}
 		rows, _ := tx.Query(ctx, `UPDATE tasks SET fence = fence + 1, status = 'ready', worker = '', lease = NULL,
-				reasons = array_append(reasons, $5)
+				reasons = CASE WHEN $6 THEN array_append(reasons, $5) ELSE reasons END
 			WHERE run = $1 AND phase = $2 AND n = $3 AND fence = $4 AND status = 'running'`+when+` RETURNING reasons`, t.Run,
-			t.Phase, t.N, t.Fence, why)
+			t.Phase, t.N, t.Fence, why, how != returned || r.Stop > 0)
 		reasons, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[[]string])
 		if errors.Is(err, pgx.ErrNoRows) {
 			return errLost
@@ -514,17 +523,17 @@ func (q *Queue) sweep(ctx context.Context) error {
 	tasks, err := pgx.CollectRows(rows, scanTask)
 	for _, t := range tasks {
 		why := fmt.Sprintf("the worker %s was killed, lost the database or slept for longer than its lease", t.Worker)
-		if e := q.release(ctx, t, why, true); e != nil && !errors.Is(e, errLost) {
+		if e := q.release(ctx, t, why, expired); e != nil && !errors.Is(e, errLost) {
 			err = errors.Join(err, e)
 		}
 	}
 	return err
 }
 
-// renew extends the leases of a worker's tasks, and returns the interrupts of their runs. Tasks that are missing
+// renew says how many tasks a worker takes and has, extends their leases, and returns the interrupts of their runs. Tasks that are missing
 // in the result are lost.
 func (q *Queue) renew(
-	ctx context.Context, worker string, running int, mine []ticket, lease time.Duration,
+	ctx context.Context, worker string, jobs, running int, mine []ticket, lease time.Duration,
 ) (map[ticket]int, error) {
 	runs, phases := make([]string, len(mine)), make([]int, len(mine))
 	numbers, fences := make([]int, len(mine)), make([]int64, len(mine))
@@ -533,7 +542,7 @@ func (q *Queue) renew(
 	}
 	out := make(map[ticket]int)
 	b := &pgx.Batch{}
-	b.Queue("UPDATE workers SET seen = clock_timestamp(), running = $2 WHERE id = $1", worker, running)
+	b.Queue("UPDATE workers SET seen = clock_timestamp(), jobs = $2, running = $3 WHERE id = $1", worker, jobs, running)
 	b.Queue(`UPDATE tasks t SET lease = clock_timestamp() + $1::interval
 		FROM unnest($2::text[], $3::int[], $4::int[], $5::bigint[]) AS m (run, phase, n, fence) JOIN runs r ON r.id = m.run
 		WHERE t.run = m.run AND t.phase = m.phase AND t.n = m.n AND t.fence = m.fence

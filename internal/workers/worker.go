@@ -48,6 +48,7 @@ type Worker struct {
 	last     *Run                // whose task was claimed last
 	draining bool
 	killing  bool
+	paused   time.Time // until when the worker takes no tasks
 }
 
 // alive is the time after which a worker that was not seen is not counted.
@@ -189,7 +190,7 @@ func (w *Worker) renew(ctx context.Context) error {
 	running, mine := len(w.tasks), slices.Collect(maps.Keys(w.held))
 	w.mu.Unlock()
 	w.Metrics.running(running)
-	kept, err := w.Queue.renew(ctx, w.ID, running, mine, w.Lease)
+	kept, err := w.Queue.renew(ctx, w.ID, w.offered(), running, mine, w.Lease)
 	if err != nil {
 		return err
 	}
@@ -244,8 +245,11 @@ func (w *Worker) work(ctx context.Context, job *river.Job[ticket]) error {
 	w.mu.Lock()
 	draining := w.draining
 	w.mu.Unlock()
-	if draining {
+	switch {
+	case draining:
 		return river.JobSnooze(0)
+	case w.offered() == 0:
+		return river.JobSnooze(time.Second)
 	}
 	t, err := w.Queue.claim(ctx, job.Args, w.ID, w.Lease)
 	if err != nil || t == nil {
@@ -285,9 +289,15 @@ func (w *Worker) process(ctx context.Context, k ticket, t *Task) {
 		w.Say("%s of run %s was lost: %s", t.Root, t.Run, trimmed(err))
 	default:
 		how = "unfinished"
-		w.Say("%s of run %s ended without a result: %s", t.Root, t.Run, trimmed(err))
+		ended := failed
+		if _, is := errors.AsType[unable](err); is {
+			ended = returned
+			w.pause(t, err)
+		} else {
+			w.Say("%s of run %s ended without a result: %s", t.Root, t.Run, trimmed(err))
+		}
 		why := fmt.Sprintf("on the worker %s: %s", w.ID, tfdiags.Sentence(err))
-		if err := w.persist(ctx, func(ctx context.Context) error { return w.Queue.release(ctx, t, why, false) }); err != nil {
+		if err := w.persist(ctx, func(ctx context.Context) error { return w.Queue.release(ctx, t, why, ended) }); err != nil {
 			w.Say("That was not stored: %s", trimmed(err))
 		}
 	}
@@ -312,8 +322,22 @@ func unstorable(err error) bool {
 	return errors.As(err, &from) && (strings.HasPrefix(from.Code, dataException) || strings.HasPrefix(from.Code, limitExceeded))
 }
 
-// run runs a task in a process, and returns what it leaves behind. The error is errLost if the lease has ended.
+// run runs a task in a process, and returns what it leaves behind. The error is errLost if the lease has ended, and
+// unable if the task was not begun because of the worker.
 func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
+	job, err := w.prepare(ctx, t)
+	if err != nil {
+		return nil, judge(err)
+	}
+	p, err := w.take()
+	if err != nil {
+		return nil, unable{err}
+	}
+	return w.supervise(ctx, k, t, job, p)
+}
+
+// prepare writes the configuration of a task, and returns what its process needs.
+func (w *Worker) prepare(ctx context.Context, t *Task) (*Job, error) {
 	r, err := w.recordOf(ctx, t.Run)
 	if err != nil {
 		return nil, err
@@ -337,11 +361,7 @@ func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
 	if r.Trace != "" {
 		job.Env["TRACEPARENT"] = r.Trace
 	}
-	p, err := w.take()
-	if err != nil {
-		return nil, err
-	}
-	return w.supervise(ctx, k, t, job, p)
+	return job, nil
 }
 
 // recordOf returns the record of a run as it was when the worker claimed its first task of it. It grows with the
