@@ -66,7 +66,7 @@ func runServe(ctx context.Context, app *App, f *serveFlags, args []string) error
 	}
 	if f.MCP {
 		connection := pipe{app.In, app.Terminal.Out}
-		return mcp.Serve(ctx, core, dir, options, app.Environ, connection, connection)
+		return mcp.Serve(ctx, core, dir, options, connection, connection)
 	}
 	server := serve.New(core, dir, options)
 	if f.Socket != "" {

@@ -27,6 +27,8 @@ type view struct {
 	shown      *planview.Plan // the plan for review; nil without a plan
 	evaluating *sync.Mutex    // held while an expression is evaluated with values
 	outdated   bool           // the plan is not that of the present configuration
+	// hide returns a function that returns a text without secrets.
+	hide func() func(string) string
 }
 
 func (v *view) abs(name string) string {

@@ -31,6 +31,7 @@ func (v *view) findings(read func(string) *parsed) map[string][]protocol.Diagnos
 		if d.Address != "" && !strings.Contains(text, d.Address) {
 			text += "\n\n(" + d.Address + ")"
 		}
+		text = v.hide()(text)
 		one := protocol.Diagnostic{Range: rng, Severity: protocol.DiagnosticSeverityError, Source: "tofu", Message: text}
 		if d.Severity == tfdiags.Warning {
 			one.Severity = protocol.DiagnosticSeverityWarning

@@ -429,6 +429,7 @@ func TestBadInput(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	t.Setenv("TF_VAR_key", "canary-of-a-variable")
 	t.Setenv("TF_VAR_once", "canary-of-a-run")
+	t.Setenv("TF_HTTP_RETRY_MAX", "0")
 	const text = `variable "key" {
   sensitive = true
 }
@@ -517,6 +518,14 @@ output "same" {
 	c.edit("main.tf", text+"output \"number\" {\n  value     = parseint(var.key, 10)\n  sensitive = true\n}\n")
 	c.await("error of a function", func(d map[string][]protocol.Diagnostic) bool {
 		return strings.Contains(fmt.Sprint(d["main.tf"]), "parseint") || strings.Contains(fmt.Sprint(d["main.tf"]), "function")
+	})
+	c.edit("main.tf", text+`data "terraform_remote_state" "x" {
+  backend = "http"
+  config  = { address = "http://127.0.0.1:1/${var.key}" }
+}
+`)
+	c.await("error of a provider", func(d map[string][]protocol.Diagnostic) bool {
+		return strings.Contains(fmt.Sprint(d["main.tf"]), "127.0.0.1:1")
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -139,6 +139,7 @@ func (s *server) lookAt(ctx context.Context, root string) {
 	}
 	checked := *next
 	checked.diagnostics = answer.Diagnostics
+	s.setHide(ctx, &checked, m)
 	s.put(&checked)
 	s.publish()
 	plan, err := m.Plan(ctx, warm.PlanOptions{})
@@ -150,6 +151,7 @@ func (s *server) lookAt(ctx context.Context, root string) {
 	}
 	planned := checked
 	s.addPlan(ctx, &planned, m, plan)
+	s.setHide(ctx, &planned, m)
 	if ctx.Err() != nil {
 		return
 	}
@@ -178,6 +180,21 @@ func (s *server) addPlan(ctx context.Context, v *view, m *warm.Module, plan *war
 	v.shown = planview.New(plan.View.Source(), planview.Options{})
 	v.values, _ = plan.Values(ctx)
 	v.evaluating = &sync.Mutex{}
+}
+
+// setHide sets hide. The secrets are looked for when the first text needs it.
+func (s *server) setHide(ctx context.Context, v *view, m *warm.Module) {
+	plan, outdated := v.plan, v.outdated
+	v.hide = sync.OnceValue(func() func(string) string {
+		secrets := s.core.Secrets()
+		if plan != nil {
+			secrets.AddPlan(plan.View)
+		}
+		if plan == nil || outdated {
+			secrets.AddLoaded(context.WithoutCancel(ctx), m)
+		}
+		return secrets.Hider()
+	})
 }
 
 func (s *server) put(v *view) {

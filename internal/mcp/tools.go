@@ -41,21 +41,9 @@ var tools = []tool{
 }
 
 func validate(c *call, _ where) (any, error) {
-	c.loadSecrets()
+	c.secrets.AddLoaded(c.ctx, c.module)
 	found, err := c.module.Diagnose(c.ctx)
 	return map[string]any{"problems": problems(found.Diagnostics)}, err
-}
-
-// loadSecrets adds the secrets of the configuration and of its variables, for tools that make no plan.
-func (c *call) loadSecrets() {
-	loaded, err := c.module.Load(c.ctx)
-	if err != nil || loaded.Config == nil {
-		return
-	}
-	for m := range loaded.Config.AllModules() {
-		c.secrets.configuration(m, loaded.Schemas)
-	}
-	c.secrets.variables(loaded.Variables, loaded.Config.Module)
 }
 
 // planning are the parameters of a plan.
@@ -108,10 +96,10 @@ type field struct {
 func (c *call) planned(made *warm.Plan, p planning) *planned {
 	out := &planned{Changes: []change{}, Problems: problems(made.Diagnostics)}
 	if made.View == nil {
-		c.loadSecrets()
+		c.secrets.AddLoaded(c.ctx, c.module)
 		return out
 	}
-	c.secrets.plan(made.View)
+	c.secrets.AddPlan(made.View)
 	view := planview.New(made.View.Source(), planview.Options{})
 	out.Counts = &view.Counts
 	for _, o := range view.Outputs {
@@ -161,9 +149,9 @@ func explain(c *call, p about) (any, error) {
 		return nil, err
 	}
 	if made.View != nil {
-		c.secrets.plan(made.View)
+		c.secrets.AddPlan(made.View)
 	} else {
-		c.loadSecrets()
+		c.secrets.AddLoaded(c.ctx, c.module)
 	}
 	why, err := made.Explain(c.ctx, p.Address)
 	if err != nil {
@@ -194,10 +182,10 @@ func drift(c *call, _ where) (any, error) {
 
 // readSecrets adds the secrets of the configuration and of the state.
 func (c *call) readSecrets() *warm.State {
-	c.loadSecrets()
+	c.secrets.AddLoaded(c.ctx, c.module)
 	st, err := c.module.State(c.ctx)
 	if err == nil && st.View != nil {
-		c.secrets.state(st.View.State, st.View.Schemas)
+		c.secrets.AddState(st.View.State, st.View.Schemas)
 	}
 	return st
 }
@@ -249,7 +237,7 @@ func state(c *call, p selecting) (any, error) {
 			inst := r.Instances[key]
 			one := object{Address: addr.String(), Provider: r.Provider.Provider.ForDisplay(), Deposed: inst.Current == nil}
 			if inst.Current != nil && len(only) > 0 {
-				if v, ok := decode(inst.Current, sch, r.Provider.Provider, r.Addr.Resource); ok {
+				if v, ok := warm.DecodeObject(inst.Current, sch, r.Provider.Provider, r.Addr.Resource); ok {
 					doc := ui.DescribeValue(v)
 					one.Attributes = &doc
 				}
@@ -399,7 +387,7 @@ func apply(c *call, p applying) (any, error) {
 	c.readSecrets()
 	done, err := c.module.Apply(c.ctx, strings.TrimSpace(p.Digest), nil, nil)
 	if done != nil && done.View != nil {
-		c.secrets.plan(done.View)
+		c.secrets.AddPlan(done.View)
 		c.readSecrets() // those that the apply has made
 	}
 	if err != nil && !done.Begun {

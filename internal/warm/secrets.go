@@ -1,7 +1,8 @@
-package mcp
+package warm
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -22,9 +23,9 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// secrets are texts that must not be in an answer. Answers hide sensitive values by themselves; this is
+// Secrets are texts that must not be in an answer. Answers hide sensitive values by themselves; this is
 // the second wall, for text that is made elsewhere, such as the errors of providers.
-type secrets struct{ texts map[string]bool }
+type Secrets struct{ texts map[string]bool }
 
 // minSecret is the length of the shortest text that is hidden. Shorter ones are parts of many words.
 const minSecret = 6
@@ -33,8 +34,11 @@ const minSecret = 6
 // variables in the environment are.
 var secretName = regexp.MustCompile(`(?i)^TF_VAR_|^TF_TOKEN_|TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|PRIVATE|SESSION|DSN|CONN`)
 
-func newSecrets(environ []string) *secrets {
-	s := &secrets{texts: map[string]bool{}}
+// Secrets returns those of the environment.
+func (c *Core) Secrets() *Secrets { return newSecrets(c.process.Environ) }
+
+func newSecrets(environ []string) *Secrets {
+	s := &Secrets{texts: map[string]bool{}}
 	for _, line := range environ {
 		if name, value, _ := strings.Cut(line, "="); secretName.MatchString(name) {
 			s.add(value)
@@ -44,7 +48,7 @@ func newSecrets(environ []string) *secrets {
 }
 
 // add adds a text and, if it has several lines, each of them.
-func (s *secrets) add(text string) {
+func (s *Secrets) add(text string) {
 	for _, line := range append(strings.Split(text, "\n"), text) {
 		if line = strings.TrimSpace(line); len(line) >= minSecret {
 			s.texts[lower(line)] = true
@@ -64,7 +68,7 @@ func lower(text string) string {
 }
 
 // value adds the sensitive and the ephemeral parts of a value; all says that the whole value is secret.
-func (s *secrets) value(v cty.Value, all bool) {
+func (s *Secrets) value(v cty.Value, all bool) {
 	if v == cty.NilVal {
 		return
 	}
@@ -89,8 +93,20 @@ func (s *secrets) value(v cty.Value, all bool) {
 	}
 }
 
-// plan adds the secrets of a plan, its configuration and its state.
-func (s *secrets) plan(view *ui.PlanView) {
+// AddLoaded adds the secrets of the configuration of a root module and of its variables.
+func (s *Secrets) AddLoaded(ctx context.Context, m *Module) {
+	loaded, err := m.Load(ctx)
+	if err != nil || loaded.Config == nil {
+		return
+	}
+	for m := range loaded.Config.AllModules() {
+		s.configuration(m, loaded.Schemas)
+	}
+	s.variables(loaded.Variables, loaded.Config.Module)
+}
+
+// AddPlan adds the secrets of a plan, its configuration and its state.
+func (s *Secrets) AddPlan(view *ui.PlanView) {
 	s.variables(view.Plan.Variables, view.Config.Module)
 	for _, list := range view.Plan.Changes.Instances {
 		schema := view.Schemas.Resource(list.Provider.Config.Provider, list.Addr.Resource)
@@ -102,14 +118,14 @@ func (s *secrets) plan(view *ui.PlanView) {
 		s.value(o.Before, o.Sensitive)
 		s.value(o.After, o.Sensitive)
 	}
-	s.state(view.Plan.Prior, view.Schemas)
+	s.AddState(view.Plan.Prior, view.Schemas)
 	for m := range view.Config.AllModules() {
 		s.configuration(m, view.Schemas)
 	}
 }
 
 // variables adds the secret values of root variables.
-func (s *secrets) variables(values map[string]cty.Value, m *configs.Module) {
+func (s *Secrets) variables(values map[string]cty.Value, m *configs.Module) {
 	for name, v := range values {
 		declared := m.Variables[name]
 		s.value(v, declared == nil || declared.Sensitive.Value || declared.Ephemeral.Value)
@@ -118,7 +134,7 @@ func (s *secrets) variables(values map[string]cty.Value, m *configs.Module) {
 
 // configuration adds what a module has as literals: in arguments that are sensitive, and as defaults of sensitive
 // variables.
-func (s *secrets) configuration(m *configs.Config, schemas ui.Schemas) {
+func (s *Secrets) configuration(m *configs.Config, schemas ui.Schemas) {
 	if m.Module == nil {
 		return
 	}
@@ -143,7 +159,7 @@ func (s *secrets) configuration(m *configs.Config, schemas ui.Schemas) {
 }
 
 // body adds literals in sensitive and write-only arguments, with names also in those whose names sound secret.
-func (s *secrets) body(body hcl.Body, schema *configschema.Block, names bool) {
+func (s *Secrets) body(body hcl.Body, schema *configschema.Block, names bool) {
 	content, _, _ := body.PartialContent(schema.OptionalFields())
 	for name, attr := range content.Attributes {
 		a := schema.Attributes[name]
@@ -161,8 +177,8 @@ func (s *secrets) body(body hcl.Body, schema *configschema.Block, names bool) {
 	}
 }
 
-// state adds the secrets of a state.
-func (s *secrets) state(st *states.State, schemas ui.Schemas) {
+// AddState adds the secrets of a state.
+func (s *Secrets) AddState(st *states.State, schemas ui.Schemas) {
 	if st == nil {
 		return
 	}
@@ -173,7 +189,7 @@ func (s *secrets) state(st *states.State, schemas ui.Schemas) {
 		for _, inst := range r.Instances {
 			for object := range inst.Objects() {
 				by, schema := r.Provider.Provider, schemas.Resource(r.Provider.Provider, r.Addr.Resource)
-				if v, ok := decode(object, schema, by, r.Addr.Resource); ok {
+				if v, ok := DecodeObject(object, schema, by, r.Addr.Resource); ok {
 					s.value(v, false)
 				}
 			}
@@ -181,8 +197,8 @@ func (s *secrets) state(st *states.State, schemas ui.Schemas) {
 	}
 }
 
-// decode returns a stored object with its sensitive parts marked, or false if its schema is not known.
-func decode(o *states.Object, schema *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) (cty.Value, bool) {
+// DecodeObject returns a stored object with its sensitive parts marked, or false if its schema is not known.
+func DecodeObject(o *states.Object, schema *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) (cty.Value, bool) {
 	if schema == nil || schema.Version != o.SchemaVersion {
 		return cty.NilVal, false
 	}
@@ -200,55 +216,57 @@ func decode(o *states.Object, schema *providers.ResourceSchema, p addrs.Provider
 // hidden replaces a secret. It is too short to have one itself.
 const hidden = "***"
 
-// hide returns a text without the secrets. sorted has them, longest first.
-func (s *secrets) hide(text string, sorted []string) string {
-	for _, secret := range sorted {
-		folded := lower(text)
-		if !strings.Contains(folded, secret) {
-			continue
-		}
-		var b strings.Builder
-		for {
-			i := strings.Index(folded, secret)
-			if i < 0 {
-				break
+// Hider returns a function that returns a text without the secrets.
+func (s *Secrets) Hider() func(text string) string {
+	longest := slices.SortedFunc(maps.Keys(s.texts), func(a, b string) int { return len(b) - len(a) })
+	return func(text string) string {
+		for _, secret := range longest {
+			folded := lower(text)
+			if !strings.Contains(folded, secret) {
+				continue
 			}
-			b.WriteString(text[:i] + hidden)
-			text, folded = text[i+len(secret):], folded[i+len(secret):]
+			var b strings.Builder
+			for {
+				i := strings.Index(folded, secret)
+				if i < 0 {
+					break
+				}
+				b.WriteString(text[:i] + hidden)
+				text, folded = text[i+len(secret):], folded[i+len(secret):]
+			}
+			text = b.String() + text
 		}
-		text = b.String() + text
+		return text
 	}
-	return text
 }
 
-// clean returns a JSON document without the secrets and without control characters in its strings.
-func (s *secrets) clean(document []byte) ([]byte, error) {
+// Clean returns a JSON document without the secrets and without control characters in its strings.
+func (s *Secrets) Clean(document []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
 	var tree any
 	if err := d.Decode(&tree); err != nil {
 		return nil, err
 	}
-	sorted := slices.SortedFunc(maps.Keys(s.texts), func(a, b string) int { return len(b) - len(a) })
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(s.walk(tree, sorted))
+	err := encoder.Encode(walk(tree, s.Hider()))
 	return bytes.TrimSpace(out.Bytes()), err
 }
 
-func (s *secrets) walk(node any, sorted []string) any {
+func walk(node any, hide func(string) string) any {
 	switch n := node.(type) {
 	case string:
-		return s.hide(termtext.Printable(n), sorted)
+		return hide(termtext.Printable(n))
 	case []any:
 		for i := range n {
-			n[i] = s.walk(n[i], sorted)
+			n[i] = walk(n[i], hide)
 		}
 	case map[string]any:
 		out := make(map[string]any, len(n))
 		for key, v := range n {
-			out[s.hide(termtext.Printable(key), sorted)] = s.walk(v, sorted)
+			out[hide(termtext.Printable(key))] = walk(v, hide)
 		}
 		return out
 	}

@@ -1,4 +1,4 @@
-package mcp
+package warm
 
 import (
 	"slices"
@@ -22,7 +22,7 @@ func TestSecrets(t *testing.T) {
 		`"hidden"`:                                             `"***"`,
 		`"\u202eevil\u001b[31m <b>"`:                           `"\\u202eevil␛[31m <b>"`,
 	} {
-		got, err := s.clean([]byte(in))
+		got, err := s.Clean([]byte(in))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", in, got, err)
 		}
