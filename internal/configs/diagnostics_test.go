@@ -56,3 +56,31 @@ func loadArchive(archive *txtar.Archive, opts *LoadOptions) (*Config, tfdiags.Di
 	}
 	return cfg, diags.AppendError(err)
 }
+
+// TestReferencesInJSON checks that errors say how a reference is written in JSON, where it was written as a template.
+func TestReferencesInJSON(t *testing.T) {
+	for text, want := range map[string]int{
+		`{"resource": {"a": {"b": {"depends_on": ["${c.d}"]}}}}`:                            1,
+		`{"resource": {"a": {"b": {"depends_on": [" ${c.d} "]}}}}`:                          1,
+		`{"resource": {"a": {"b": {"lifecycle": {"ignore_changes": ["${c.d}"]}}}}}`:         1,
+		`{"resource": {"a": {"b": {"lifecycle": {"replace_triggered_by": ["${c.d}"]}}}}}`:   1,
+		`{"output": {"o": {"value": 1, "depends_on": ["${c.d}"]}}}`:                         1,
+		`{"moved": [{"from": "${c.d}", "to": "${c.d}"}]}`:                                   2,
+		`{"removed": [{"from": "${c.d}"}]}`:                                                 1,
+		`{"import": [{"to": "${c.d}", "id": "x"}]}`:                                         1,
+		`{"resource": {"a": {"b": {"depends_on": ["x${c.d}", "${c.d}${c.d}", "${1}"]}}}}`:   0,
+		`{"resource": {"a": {"b": {"depends_on": ["c.d"]}}, "c": {"d": {}}}}`:               0,
+		`{"resource": {"a": {"b": {"x": "${c.d}", "depends_on": ["${c.d ? [] : null}"]}}}}`: 0,
+	} {
+		_, diags := loadArchive(txtar.Parse([]byte("-- main.tf.json --\n"+text+"\n")), nil)
+		got := 0
+		for _, d := range diags {
+			if d.Detail == `In JSON syntax, a reference is written without ${ and }, as "c.d".` {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %v", text, diags)
+		}
+	}
+}

@@ -37,16 +37,41 @@ func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 		return nil
 	}
 	inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start)
-	if bare, ok := strings.CutPrefix(text, "${"); ok && len(diags) > 0 { // about an invalid character
-		diags[0].Summary = "Invalid reference"
-		diags[0].Detail = fmt.Sprintf("In JSON syntax, a reference is written without ${ and }, as %q.",
-			strings.TrimSpace(strings.TrimSuffix(bare, "}")))
+	if adviseReference(expr, diags) {
+		diags[0].Summary = "Invalid reference" // not about an invalid character
 	}
 	d.addHCL(diags)
 	if diags.HasErrors() {
 		return nil
 	}
 	return inner
+}
+
+// addReference adds what is wrong with an expression that should be a reference.
+func (d *decoder) addReference(expr hcl.Expression, diags hcl.Diagnostics) {
+	adviseReference(expr, diags)
+	d.addHCL(diags)
+}
+
+// adviseReference makes the first of some errors say how a reference is written in JSON, if the expression is a JSON
+// string with a reference as a template. It reports whether it is.
+func adviseReference(expr hcl.Expression, diags hcl.Diagnostics) bool {
+	text, start, ok := jsonText(expr)
+	inner, isTemplate := strings.CutPrefix(strings.TrimSpace(text), "${")
+	if !ok || !isTemplate || !diags.HasErrors() {
+		return false
+	}
+	inner = strings.TrimSpace(strings.TrimSuffix(inner, "}"))
+	reference, problems := hclsyntax.ParseExpression([]byte(inner), expr.Range().Filename, start)
+	switch reference.(type) {
+	case *hclsyntax.ScopeTraversalExpr, *hclsyntax.RelativeTraversalExpr, *hclsyntax.IndexExpr:
+	default:
+		return false
+	}
+	if !problems.HasErrors() {
+		diags[0].Detail = fmt.Sprintf("In JSON syntax, a reference is written without ${ and }, as %q.", inner)
+	}
+	return !problems.HasErrors()
 }
 
 // nativeTemplate returns a native expression for a JSON value: a template for a string, or the value

@@ -69,7 +69,7 @@ func (d *decoder) dependsOn(attr *hcl.Attribute) (out []hcl.Traversal, late []hc
 			continue
 		}
 		traversal, diags := hcl.AbsTraversalForExpr(wholeOf(d.unquote(expr, "references")))
-		d.addHCL(diags)
+		d.addReference(expr, diags)
 		if len(traversal) > 0 {
 			out = append(out, traversal)
 		}

@@ -131,7 +131,7 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 			continue
 		}
 		traversal, diags := hcl.RelTraversalForExpr(d.unquote(expr, "references"))
-		d.addHCL(diags)
+		d.addReference(expr, diags)
 		if len(traversal) > 0 {
 			r.Lifecycle.IgnoreChanges = append(r.Lifecycle.IgnoreChanges, traversal)
 		}

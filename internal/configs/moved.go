@@ -102,7 +102,7 @@ func (d *decoder) rootTarget(expr hcl.Expression, computed bool) (root string, t
 	traversal, literal, err := Address(expr, anyKey)
 	if err != nil || !literal && !computed {
 		_, diags := hcl.AbsTraversalForExpr(expr)
-		d.addHCL(diags)
+		d.addReference(expr, diags)
 		return "", t, false
 	}
 	if traversal.RootName() == "each" {

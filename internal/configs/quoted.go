@@ -44,7 +44,7 @@ func (d *decoder) traversals(attr *hcl.Attribute) []hcl.Traversal {
 	var out []hcl.Traversal
 	for _, expr := range exprs {
 		traversal, diags := hcl.AbsTraversalForExpr(d.unquote(expr, "references"))
-		d.addHCL(diags)
+		d.addReference(expr, diags)
 		if len(traversal) > 0 {
 			out = append(out, traversal)
 		}

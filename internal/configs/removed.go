@@ -74,7 +74,7 @@ func (d *decoder) removedProvisioner(r *Removed, block *hcl.Block) {
 func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 	r.FromRange = expr.Range()
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
-	d.addHCL(diags)
+	d.addReference(expr, diags)
 	if diags.HasErrors() {
 		return
 	}
