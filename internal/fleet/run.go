@@ -194,12 +194,17 @@ func (run *Run) warnUnknown(results []*Result) {
 	if partly || len(results) == 0 || run.Budget != nil {
 		return
 	}
-	names := slices.DeleteFunc(slices.Concat(run.Options.Limits.Names(), run.Options.Refresh.Patterns()),
-		func(name string) bool { _, ok := run.Options.Found.Load(name); return ok })
-	if len(names) > 0 {
-		run.Session.Warnings.Add(tfdiags.Warningf("Unknown name in an option", "The options for limits and for what is read "+
-			"have names that none of the root modules of this run has as a provider or type, so they have no effect: %s.",
-			strings.Join(names, ", ")))
+	unknown := func(name string) bool { _, found := run.Options.Found.Load(name); return !found }
+	for _, name := range run.Options.Limits.Names() {
+		if unknown(name) {
+			d := session.UnknownProvider(name, "no root module of this run uses", " The limit has no effect.")
+			run.Session.Warnings.Add(d.List().AsWarnings()...)
+		}
+	}
+	for _, pattern := range run.Options.Refresh.Patterns() {
+		if unknown(pattern) {
+			run.Session.Warnings.Add(session.UnknownType(pattern, "the states of this run", ""))
+		}
 	}
 }
 

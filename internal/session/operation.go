@@ -196,8 +196,7 @@ func (op *Operation) checkLimits() error {
 	for _, name := range op.options.Limits.Names() {
 		known := slices.ContainsFunc(used, func(p string) bool { return pace.Matches(name, p) })
 		if op.missing(name, known) {
-			return tfdiags.Errorf("Unknown provider in an option", "-parallelism or -provider-rate names the provider %q, "+
-				"which neither the configuration nor the state uses.%s", name, suggest.DidYouMean(name, types(used)))
+			return UnknownProvider(name, "neither the configuration nor the state uses", suggest.DidYouMean(name, types(used)))
 		}
 	}
 	return nil
@@ -211,10 +210,23 @@ func (op *Operation) checkTypes(st *states.State) {
 	}
 	for _, pattern := range op.options.Refresh.Patterns() {
 		if op.missing(pattern, st.Empty() || refresh.Matches(pattern, st)) {
-			op.Session.Warnings.Add(tfdiags.Warningf("No such type", "An option for the types that are read names %q, which is "+
-				"neither a type nor a provider of any resource in the state.%s", pattern, suggest.DidYouMean(pattern, used)))
+			op.Session.Warnings.Add(UnknownType(pattern, "the state", suggest.DidYouMean(pattern, used)))
 		}
 	}
+}
+
+// UnknownProvider returns the error for a name in the options for limits. uses is what was found out, such as "nothing
+// uses"; hint may be "".
+func UnknownProvider(name, uses, hint string) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Unknown provider in an option", "-parallelism or -provider-rate names the provider %q, which %s.%s",
+		name, uses, hint)
+}
+
+// UnknownType returns the warning for a name in the options for the types that are read. where is what was searched;
+// hint may be "".
+func UnknownType(name, where, hint string) tfdiags.Diagnostic {
+	return tfdiags.Warningf("No such type", "An option for the types that are read names %q, which is neither a type nor a "+
+		"provider of any resource in %s.%s", name, where, hint)
 }
 
 // missing reports whether a name in an option is a mistake. If other operations share the options, that is not known
