@@ -39,11 +39,12 @@ func (c refHints) offerInstances(refs *lang.Refs, err error) error {
 				if c.explainElement(d, refs, ref) {
 					return
 				}
-				if !refs.SelectsInstance(ref) || !d.Subject.Overlaps(refs.IndexRange(ref)) {
+				one, selects := refs.Selected(ref)
+				if !selects || one.How.NeedsList() || !d.Subject.Overlaps(one.Range) {
 					continue
 				}
 				if what, x := c.instancesOf(ref.Subject); x != nil {
-					c.explainMissing(d, refs.Instance(ref), what, x)
+					c.explainMissing(d, one, what, x)
 				}
 				return
 			}

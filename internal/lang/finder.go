@@ -22,9 +22,9 @@ type finder struct {
 	errs      tfdiags.Diagnostics
 
 	// indexes holds the INDEX of expressions such as OBJECT[INDEX] by the start of OBJECT; nil if
-	// there are none. outputs holds NAME for expressions such as OBJECT[INDEX].NAME.
+	// there are none. names holds NAME for expressions such as OBJECT[INDEX].NAME and OBJECT[*].NAME.
 	indexes map[place]index
-	outputs map[place]string
+	names   map[place]string
 
 	// within holds the conditions and loops around the expression that is being visited, outermost
 	// first. around holds the conditions and loops around each object that may be a resource, a
@@ -49,6 +49,7 @@ func (f *finder) refs(scope addrs.Scope) Refs {
 	out := Refs{
 		Objects: objects, Functions: f.functions, Problems: tfdiags.FromError(err).Append(f.errs...),
 		longForm: longForm(f.variables), selected: f.selected(objects, scope), indexed: f.indexedValues(objects, scope),
+		names: f.named(objects),
 	}
 	out.findInstances()
 	return out
@@ -91,13 +92,9 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 	case *hclsyntax.FunctionCallExpr:
 		f.call(e)
 		f.noteIndex(e)
-		if len(e.Args) > 0 {
-			f.noteListed(e, e.Args[0])
-		}
 		f.inEach(e.Args)
 	case *hclsyntax.RelativeTraversalExpr:
 		f.noteIndex(e)
-		f.noteListed(e, e.Source)
 		f.noteOutput(e)
 		f.inNative(e.Source)
 	case *hclsyntax.ConditionalExpr:
@@ -112,6 +109,7 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 	case *hclsyntax.IndexExpr:
 		f.inIndex(e)
 	case *hclsyntax.SplatExpr:
+		f.noteSplat(e)
 		f.inNative(e.Source)
 		f.inNative(e.Each)
 	case *hclsyntax.ForExpr:
@@ -158,7 +156,6 @@ func (f *finder) inFor(e *hclsyntax.ForExpr) {
 
 func (f *finder) inIndex(e *hclsyntax.IndexExpr) {
 	f.noteIndex(e)
-	f.noteListed(e, e.Collection)
 	f.inNative(e.Collection)
 	f.inNative(e.Key)
 }

@@ -259,6 +259,37 @@ func TestModuleInstances(t *testing.T) {
 	}
 }
 
+// TestRest checks what follows the object or the instances of the first reference in an expression, and what
+// follows its element if it is a value.
+func TestRest(t *testing.T) {
+	for src, want := range map[string]string{
+		`a.b.id.x`:                    ".id.x .x",
+		`a.b["k"].id`:                 ".id ",
+		`a.b[each.key].id.x`:          ".id .id",
+		`a.b[*].id`:                   ".id .id",
+		`element(a.b[*].id, 1)`:       ".id .id",
+		`values(a.b)[*].id`:           ".id .id",
+		`a.b.list[*].id`:              ".list ",
+		`module.m[local.k].out`:       ".out .out",
+		`module.m.*.out[0]`:           ".out .out",
+		`local.x["k"].id`:             `["k"].id .id`,
+		`local.x[local.k].id`:         ".id .id",
+		`lookup(local.x, each.key).y`: ".y .y",
+		`[for o in a.b : o.id]`:       " ",
+	} {
+		expr, diags := hclsyntax.ParseExpression([]byte(src), "t.tf", hcl.InitialPos)
+		if diags.HasErrors() {
+			t.Fatal(src, diags)
+		}
+		refs := Analyze(expr, addrs.ModuleScope).Refs
+		rest, _ := addrs.StepsText(refs.Rest(refs.Objects[0]))
+		after, _ := addrs.StepsText(refs.AfterElement(refs.Objects[0]))
+		if got := rest + " " + after; got != want {
+			t.Errorf("%s: got %q; want %q", src, got, want)
+		}
+	}
+}
+
 // indexText returns the index of a reference as the source has it, or its key.
 func indexText(src string, ref InstanceRef) string {
 	if ref.Index == nil {

@@ -26,6 +26,8 @@ type Refs struct {
 	selected map[*addrs.Reference]InstanceRef
 	// References to values that are followed by a computed index; see ValueInstances.
 	indexed map[*addrs.Reference]InstanceRef
+	// Names that follow references after a computed index or a splat; see Rest.
+	names map[*addrs.Reference]string
 	// References to the resources that are referenced only by instance; nil if there are none.
 	instances map[addrs.Resource]Instances
 	// References to the module calls that are referenced only by instance; nil if there are none.
@@ -77,11 +79,12 @@ func (r *Refs) Add(other Refs) {
 	r.Problems = r.Problems.Append(other.Problems...)
 	r.longForm = r.longForm || other.longForm
 	r.selected, r.indexed = union(r.selected, other.selected), union(r.indexed, other.indexed)
+	r.names = union(r.names, other.names)
 	r.findInstances()
 }
 
 // union returns the entries of two maps. It changes neither of them.
-func union(x, y map[*addrs.Reference]InstanceRef) map[*addrs.Reference]InstanceRef {
+func union[T any](x, y map[*addrs.Reference]T) map[*addrs.Reference]T {
 	if len(x) == 0 {
 		return y
 	}
@@ -95,7 +98,7 @@ func union(x, y map[*addrs.Reference]InstanceRef) map[*addrs.Reference]InstanceR
 
 // Only returns Refs with only the given reference, and the instance or element that it selects.
 func (r *Refs) Only(ref *addrs.Reference) Refs {
-	out := Refs{Objects: []*addrs.Reference{ref}, longForm: r.longForm}
+	out := Refs{Objects: []*addrs.Reference{ref}, longForm: r.longForm, names: r.names}
 	if selected, ok := r.selected[ref]; ok {
 		out.selected = map[*addrs.Reference]InstanceRef{ref: selected}
 	}
@@ -148,11 +151,23 @@ func (r *Refs) selects(ref *addrs.Reference) bool {
 	return r.selected[ref].Index != nil
 }
 
+// Selected returns the InstanceRef of a reference to a resource or a module call. It returns false unless
+// the reference selects instances, by key or by their position in a list.
+func (r *Refs) Selected(ref *addrs.Reference) (InstanceRef, bool) {
+	return instanceRef(ref, r.selected), r.selects(ref)
+}
+
+// Rest returns the steps that follow the object or the instances of a reference. After a computed index or
+// a splat, it has only the first name, if there is one.
+func (r *Refs) Rest(ref *addrs.Reference) hcl.Traversal {
+	if name := r.names[ref]; name != "" {
+		return hcl.Traversal{hcl.TraverseAttr{Name: name}}
+	}
+	return ref.Remaining
+}
+
 // Instance returns the InstanceRef of a reference that selects an instance.
 func (r *Refs) Instance(ref *addrs.Reference) InstanceRef { return instanceRef(ref, r.selected) }
-
-// IndexRange returns the range of the index of a reference that selects an instance.
-func (r *Refs) IndexRange(ref *addrs.Reference) hcl.Range { return instanceRef(ref, r.selected).Range }
 
 // SelectedInstances returns the references that select an instance of a resource, even if other
 // references are to the whole resource.
@@ -293,7 +308,7 @@ func AnalyzeBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *
 		if node, native := lazyblock.Native(body); native {
 			notes := finder{}
 			notes.inBody(node)
-			f.indexes, f.outputs, f.around = notes.indexes, notes.outputs, notes.around
+			f.indexes, f.names, f.around = notes.indexes, notes.names, notes.around
 		}
 	}
 	out.Refs = f.refs(scope)

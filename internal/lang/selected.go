@@ -78,17 +78,11 @@ func (f *finder) noteOutput(e *hclsyntax.RelativeTraversalExpr) {
 	}
 }
 
-// noteListed records the name in element(OBJECT[*].NAME, INDEX), OBJECT.*.NAME[INDEX] or
-// values(OBJECT).*.NAME[INDEX]. list is the first argument or the part before the index.
-func (f *finder) noteListed(e, list hclsyntax.Expression) {
-	object, _ := selection(e)
-	if object == nil {
-		return
-	}
-	if splat, ok := bare(list).(*hclsyntax.SplatExpr); ok {
-		if each, ok := splat.Each.(*hclsyntax.RelativeTraversalExpr); ok {
-			f.noteName(object, each.Traversal)
-		}
+// noteSplat records the name in OBJECT[*].NAME or values(OBJECT)[*].NAME.
+func (f *finder) noteSplat(e *hclsyntax.SplatExpr) {
+	object, _ := collection(e.Source)
+	if each, ok := e.Each.(*hclsyntax.RelativeTraversalExpr); ok && object != nil {
+		f.noteName(object, each.Traversal)
 	}
 }
 
@@ -149,17 +143,31 @@ func bare(expr hclsyntax.Expression) hclsyntax.Expression {
 	}
 }
 
-// noteName records which output or attribute is read from a selected instance, such as NAME in
-// module.CALL[INDEX].NAME. rest is the traversal after the index.
+// noteName records which output or attribute is read from the selected instances of an object, such as NAME
+// in module.CALL[INDEX].NAME. rest is the traversal after the index or splat.
 func (f *finder) noteName(object *hclsyntax.ScopeTraversalExpr, rest hcl.Traversal) {
 	name, named := rest[0].(hcl.TraverseAttr)
 	if !named {
 		return
 	}
-	if f.outputs == nil {
-		f.outputs = map[place]string{}
+	if f.names == nil {
+		f.names = map[place]string{}
 	}
-	f.outputs[startOf(object.Traversal.SourceRange())] = name.Name
+	f.names[startOf(object.Traversal.SourceRange())] = name.Name
+}
+
+// named returns the noted names by the references that they follow.
+func (f *finder) named(objects []*addrs.Reference) map[*addrs.Reference]string {
+	if len(f.names) == 0 {
+		return nil
+	}
+	out := map[*addrs.Reference]string{}
+	for _, ref := range objects {
+		if name := f.names[startOf(ref.Range)]; name != "" && len(ref.Remaining) == 0 {
+			out[ref] = name
+		}
+	}
+	return out
 }
 
 // selected returns the references that select instances by a computed index, or that are used only
@@ -179,7 +187,7 @@ func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*ad
 				continue
 			}
 			if one, ok := parts.instance(index, around); ok {
-				one.Output = f.outputs[at]
+				one.Output = f.names[at]
 				out[ref] = one
 			}
 		case addrs.ResourceInstance, addrs.ModuleCallInstance, addrs.ModuleCallOutput:

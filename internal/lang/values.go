@@ -52,6 +52,14 @@ func (r *Refs) Element(ref *addrs.Reference) (InstanceRef, bool) {
 	return InstanceRef{Key: key, Range: ref.Range}, key != addrs.NoKey
 }
 
+// AfterElement returns the steps that follow the key by which a reference to a value is indexed; see Rest.
+func (r *Refs) AfterElement(ref *addrs.Reference) hcl.Traversal {
+	if _, computed := r.indexed[ref]; computed || len(ref.Remaining) == 0 {
+		return r.Rest(ref)
+	}
+	return ref.Remaining[1:]
+}
+
 // firstKey returns the key in the first step of a traversal, or NoKey if that is not a key.
 func firstKey(steps hcl.Traversal) addrs.InstanceKey {
 	if len(steps) == 0 {
