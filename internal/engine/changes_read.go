@@ -13,38 +13,38 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// attributesRead returns the attributes that changing objects and root outputs read, directly or
+// traceReads finds the attributes that changing objects and root outputs read, directly or
 // through named values and data sources. It follows no references of managed resources that don't
 // change: what they read has no effect on others. Like relevantAttributes, it visits each named
 // value once for each module instance, and each block once for each instance that changes.
-func (f finisher) attributesRead() []plans.RelevantAttribute {
-	return sortedAttributes(f.traceReads().found)
-}
-
-func newReadTracer(w *walk) *readTracer {
-	return &readTracer{w: w, seen: map[tracedValue]bool{}, blocks: map[tracedBlock]bool{}, calls: map[tracedCall]bool{},
-		attrs: map[tracedAttribute]bool{}, found: map[string]plans.RelevantAttribute{}}
-}
-
 func (f finisher) traceReads() *readTracer {
-	t := newReadTracer(f.w)
-	for _, change := range f.w.out.changes.Instances {
+	w := f.w
+	t := &readTracer{w: w, early: w.op.Early(w.graph), seen: map[tracedValue]bool{}, blocks: map[tracedBlock]bool{},
+		found: foundAttributes{}}
+	for _, change := range w.out.changes.Instances {
 		if change.Action != plans.NoOp {
-			t.change(f.w.graph.Resource(change.Addr.Config()), change)
+			t.change(w.graph.Resource(change.Addr.Config()), change)
 		}
 	}
-	for _, change := range f.w.out.changes.Outputs {
-		if v := f.w.graph.Root.Outputs[change.Name]; v != nil && change.Action != plans.NoOp {
-			t.value(v, addrs.RootInstance)
+	for _, change := range w.out.changes.Outputs {
+		if v := w.graph.Root.Outputs[change.Name]; v != nil && change.Action != plans.NoOp {
+			t.value(v, addrs.RootInstance, reads.Lead{Early: t.early})
 		}
 	}
 	return t
 }
 
-func sortedAttributes(found map[string]plans.RelevantAttribute) []plans.RelevantAttribute {
-	out := make([]plans.RelevantAttribute, 0, len(found))
-	for _, key := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, found[key])
+// foundAttributes holds attributes by a text that is different for each.
+type foundAttributes map[string]plans.RelevantAttribute
+
+func (f foundAttributes) add(target addrs.Target, path cty.Path) {
+	f[target.String()+tfdiags.FormatPath(path)] = plans.RelevantAttribute{Resource: target, Attr: path}
+}
+
+func (f foundAttributes) sorted() []plans.RelevantAttribute {
+	out := make([]plans.RelevantAttribute, 0, len(f))
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		out = append(out, f[key])
 	}
 	return out
 }
@@ -52,27 +52,16 @@ func sortedAttributes(found map[string]plans.RelevantAttribute) []plans.Relevant
 // readTracer follows references from what changes.
 type readTracer struct {
 	w      *walk
+	early  reads.EarlyKeys
 	seen   map[tracedValue]bool
 	blocks map[tracedBlock]bool
-	calls  map[tracedCall]bool
-	attrs  map[tracedAttribute]bool
-	found  map[string]plans.RelevantAttribute
-	// byAttribute says that the attributes of all resources are followed as they are written, without
-	// keys and whether or not the instances exist or change; see relevantAttributes.
-	byAttribute bool
+	found  foundAttributes
 }
 
 type tracedValue struct {
-	v  *reads.Value
-	at addrs.ModuleInstance
-}
-
-// tracedCall is a reference to outputs of a module call; see readTracer.call.
-type tracedCall struct {
-	child  *reads.Module
-	at     addrs.ModuleInstance
-	key    addrs.InstanceKey
-	output string
+	v    *reads.Value
+	at   addrs.ModuleInstance
+	part string // see reads.Lead.Part
 }
 
 type tracedBlock struct {
@@ -80,25 +69,9 @@ type tracedBlock struct {
 	at addrs.ModuleInstance
 }
 
-// readFrom is where references are followed.
-type readFrom struct {
-	reads.Scope
-	reads instanceReads // instances that the block reads by computed indexes, if known
-}
-
-// fromModule returns where the references of an expression without count and each are followed.
-func fromModule(m *reads.Module, at addrs.ModuleInstance) readFrom {
-	return readFrom{Scope: reads.Scope{Module: m, In: at}}
-}
-
-// fromBlock is like fromModule, for a block with its count and for_each.
-func fromBlock(r *reads.Resource, at addrs.ModuleInstance) readFrom {
-	return readFrom{Scope: reads.Scope{Module: r.Module, In: at, Repetition: r.Exprs.Repetition}}
-}
-
-// fromInstance is like fromBlock, for the instance that a change is for.
-func fromInstance(r *reads.Resource, c *plans.InstanceChange) readFrom {
-	return readFrom{r.Scope(c.Addr.Module, c.Addr.Key, nil), c.Reads}
+// ofInstance returns the scope of the block in the instance that a change is for.
+func (t *readTracer) ofInstance(r *reads.Resource, c *plans.InstanceChange) reads.Scope {
+	return r.Scope(c.Addr.Module, c.Addr.Key, t.early, c.Reads)
 }
 
 // change follows the references that decide a change.
@@ -106,20 +79,20 @@ func (t *readTracer) change(r *reads.Resource, c *plans.InstanceChange) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return
 	}
-	in := fromInstance(r, c)
+	in := t.ofInstance(r, c)
 	if c.Before.IsNull() || c.After.IsNull() { // the number of instances may change
 		for _, refs := range r.Exprs.Repetition.Refs() {
-			t.refs(refs, fromModule(r.Module, c.Addr.Module))
+			t.refs(refs, in)
 		}
 	}
 	if c.Action != plans.Delete {
-		t.block(r, in, r.Exprs.Body.Refs.ReadsComputed() || in.Chain() != nil)
+		t.block(r, in, r.Exprs.Body.Refs.ReadsComputed() || r.ChainedTo() != nil)
 	}
 }
 
 // block follows the references of a block. If they don't depend on the instance, the block is
 // visited once in each module instance.
-func (t *readTracer) block(r *reads.Resource, in readFrom, byInstance bool) {
+func (t *readTracer) block(r *reads.Resource, in reads.Scope, byInstance bool) {
 	key := tracedBlock{r, in.In}
 	if t.blocks[key] && !byInstance {
 		return
@@ -131,118 +104,55 @@ func (t *readTracer) block(r *reads.Resource, in readFrom, byInstance bool) {
 	}
 }
 
-func (t *readTracer) value(v *reads.Value, at addrs.ModuleInstance) {
-	key := tracedValue{v, at}
-	if v == nil || v.Expr == nil || t.seen[key] {
-		return
-	}
-	t.seen[key] = true
-	switch m := v.EvaluatedBy(); {
-	case m == nil:
-	case t.byAttribute:
-		t.refs(&v.Expr.Refs, fromModule(m, v.EvaluatedIn(at)))
-	default:
-		t.refs(&v.Expr.Refs, readFrom{Scope: v.Scope(at, nil)})
+// whole follows the references of a block in one module instance, for all its instances.
+func (t *readTracer) whole(r *reads.Resource, at addrs.ModuleInstance) {
+	if r.Config != nil && r.Exprs.Body != nil {
+		t.block(r, r.Scope(at, addrs.NoKey, t.early, nil), false)
 	}
 }
 
-func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
+// value follows the references of a value in one instance of its module. to is what led to the value.
+func (t *readTracer) value(v *reads.Value, at addrs.ModuleInstance, to reads.Lead) {
+	key := tracedValue{v, at, to.Part()}
+	if v.Expr != nil && v.EvaluatedBy() != nil && !t.seen[key] {
+		t.seen[key] = true
+		t.refs(&v.Expr.Refs, to.Scope(v, at))
+	}
+}
+
+func (t *readTracer) refs(refs *lang.Refs, in reads.Scope) {
 	for _, ref := range refs.Objects {
-		switch of := in.Module.Named(ref.Subject); {
-		case of.Resource != nil:
-			t.resource(refs, ref, of, in)
-		case of.Call != nil && t.byAttribute:
-			for _, output := range of.Outputs() {
-				t.value(output, in.In.Child(of.Call.Call.Name, of.Key))
+		switch to := in.Follow(refs, ref); {
+		case to.Nothing():
+		case to.Resource != nil:
+			for _, target := range to.Targets() {
+				t.found.add(target, pathOf(to.Rest))
 			}
-		case of.Call != nil:
-			if of.IsWholeCall() {
-				of.Output = refs.Instance(ref).Output
-				of.Value = of.Call.Outputs[of.Output]
+			if to.Resource.Addr.Resource.Mode == addrs.Data { // its result is not a change, but derived from changes
+				t.whole(to.Resource, to.In)
 			}
-			t.call(of, in)
-		case of.Value != nil:
-			t.value(of.Value, in.In)
-		default:
-			t.repetition(ref, in)
+		case to.Values != nil:
+			t.values(to)
+		case to.Decides != nil:
+			t.refs(&to.Decides.Refs, reads.Scope{Module: in.Module, In: in.In, Early: t.early})
 		}
 	}
 }
 
-// resource adds the instances of a resource that a reference selects, or else all of them.
-func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of reads.Named, in readFrom) {
-	s, keyed := of.Resource.Addr.Resource, of.Key != addrs.NoKey
-	target, path := addrs.Target{Module: in.In, Resource: s, Key: of.Key, HasKey: keyed}, pathOf(ref.Remaining)
-	if t.byAttribute {
-		t.add(target, path)
-		t.attribute(of.Resource, in.In, ref.Remaining)
-		return
-	}
-	t.data(of.Resource, in)
-	var keys instanceReads
-	if !keyed && refs.SelectsInstance(ref) {
-		keys = in.reads.of(s)
-		if name := refs.Instance(ref).Output; name != "" {
-			path = cty.GetAttrPath(name)
+// values follows values, in all instances of their module call if the reference doesn't select known ones.
+func (t *readTracer) values(to reads.Lead) {
+	modules := to.Modules()
+	if to.Call != nil && !to.Known {
+		modules = nil
+		if caller := t.w.modules.at(to.Call.Parent, to.In); caller != nil && caller.calls[to.Call.CallSlot] != nil {
+			for _, instance := range caller.calls[to.Call.CallSlot].of {
+				modules = append(modules, instance.addr)
+			}
 		}
 	}
-	if keys == nil {
-		t.add(target, path)
-	}
-	for _, read := range keys {
-		if read.Key != addrs.NoKey {
-			target.Key, target.HasKey = read.Key, true
-			t.add(target, path)
+	for _, at := range modules {
+		for _, v := range to.Values {
+			t.value(v, at, to)
 		}
 	}
-}
-
-// repetition follows a reference to count or each. It follows each.value to a single instance if
-// for_each is a resource.
-func (t *readTracer) repetition(ref *addrs.Reference, in readFrom) {
-	decides, of := in.Repetition.Deciding(ref.Subject), in.Chain()
-	switch {
-	case decides == nil:
-	case of != nil && ref.Subject == addrs.ForEachAttr{Name: "value"}:
-		target := addrs.Target{Module: of.In(in.Module, in.In), Resource: of.Of.Addr.Resource, Key: in.Key, HasKey: true}
-		var path cty.Path
-		if of.Via == nil {
-			path = pathOf(ref.Remaining)
-		}
-		t.add(target, path)
-		t.data(of.Of, in)
-	default:
-		t.refs(&decides.Refs, fromModule(in.Module, in.In))
-	}
-}
-
-// data follows the references of a data source. Its result is not a change, but derived from them.
-func (t *readTracer) data(r *reads.Resource, in readFrom) {
-	if r.Config != nil && r.Exprs.Body != nil && r.Addr.Resource.Mode == addrs.Data {
-		t.block(r, fromBlock(r, in.In), false)
-	}
-}
-
-// call follows one output of a module call, or all of them if the reference is to none. A key selects one
-// instance of the call.
-func (t *readTracer) call(of reads.Named, in readFrom) {
-	child, caller := of.Call, t.w.modules.at(in.Module, in.In)
-	visit := tracedCall{child, in.In, of.Key, of.Output}
-	if caller == nil || caller.calls[child.CallSlot] == nil || t.calls[visit] {
-		return
-	}
-	t.calls[visit] = true
-	outputs := of.Outputs()
-	for _, instance := range caller.calls[child.CallSlot].of {
-		if _, step := instance.addr.Parent(); of.Key != addrs.NoKey && step.Key != of.Key {
-			continue
-		}
-		for _, v := range outputs {
-			t.value(v, instance.addr)
-		}
-	}
-}
-
-func (t *readTracer) add(target addrs.Target, path cty.Path) {
-	t.found[target.String()+tfdiags.FormatPath(path)] = plans.RelevantAttribute{Resource: target, Attr: path}
 }

@@ -16,16 +16,16 @@ func (f finisher) cone() []addrs.Target {
 	t := coneTracer{f.traceReads(), map[*reads.Provider]bool{}, map[addrs.ModuleInstance]bool{}}
 	for _, c := range f.w.out.changes.Instances {
 		if c.Action != plans.NoOp {
-			t.add(addrs.Target{Module: c.Addr.Module, Resource: c.Addr.Resource, Key: c.Addr.Key, HasKey: true}, nil)
+			t.found.add(addrs.Target{Module: c.Addr.Module, Resource: c.Addr.Resource, Key: c.Addr.Key, HasKey: true}, nil)
 			t.around(f.w.graph.Resource(c.Addr.Config()), c)
 		}
 	}
 	for _, d := range f.w.out.deferred {
-		t.whole(f.w.graph.Resource(d.Addr.Config()), d.Addr.Module)
+		t.all(f.w.graph.Resource(d.Addr.Config()), d.Addr.Module)
 	}
 	t.failures()
 	seen, out := map[addrs.Target]bool{}, []addrs.Target(nil)
-	for _, attr := range sortedAttributes(t.found) {
+	for _, attr := range t.found.sorted() {
 		if !seen[attr.Resource] {
 			seen[attr.Resource] = true
 			out = append(out, attr.Resource)
@@ -52,7 +52,7 @@ func (t coneTracer) around(r *reads.Resource, c *plans.InstanceChange) {
 	if r.Exprs == nil {
 		return
 	}
-	in := fromInstance(r, c)
+	in := t.ofInstance(r, c)
 	for _, rule := range slices.Concat(r.Exprs.Preconditions, r.Exprs.Postconditions) {
 		t.refs(&rule.Condition.Refs, in)
 		t.refs(&rule.Message.Refs, in)
@@ -62,15 +62,15 @@ func (t coneTracer) around(r *reads.Resource, c *plans.InstanceChange) {
 	}
 }
 
-// whole follows all references of a block that has no planned change.
-func (t coneTracer) whole(r *reads.Resource, at addrs.ModuleInstance) {
+// all follows all references of a block that has no planned change.
+func (t coneTracer) all(r *reads.Resource, at addrs.ModuleInstance) {
 	if r == nil || r.Exprs == nil || r.Exprs.Body == nil {
 		return
 	}
 	for _, refs := range r.Exprs.Repetition.Refs() {
-		t.refs(refs, fromModule(r.Module, at))
+		t.refs(refs, reads.Scope{Module: r.Module, In: at, Early: t.early})
 	}
-	t.block(r, fromBlock(r, at), false)
+	t.whole(r, at)
 	t.around(r, &plans.InstanceChange{Addr: r.Addr.Resource.InInstance(at).Instance(addrs.NoKey)})
 }
 
@@ -81,7 +81,7 @@ func (t coneTracer) provider(p *reads.Provider) {
 	}
 	t.providers[p] = true
 	for _, in := range t.w.modules.of(p.Module) {
-		t.refs(&p.Body.Refs, fromModule(p.Module, in.addr))
+		t.refs(&p.Body.Refs, reads.Scope{Module: p.Module, In: in.addr, Early: t.early})
 	}
 }
 
@@ -89,10 +89,9 @@ func (t coneTracer) provider(p *reads.Provider) {
 func (t coneTracer) module(at addrs.ModuleInstance) {
 	for ; !at.IsRoot() && !t.calls[at]; at, _ = at.Parent() {
 		t.calls[at] = true
-		parent, _ := at.Parent()
 		if m := t.w.graph.Modules[at.Module()]; m != nil && m.Parent != nil {
 			for _, refs := range m.Repetition.Refs() {
-				t.refs(refs, fromModule(m.Parent, parent))
+				t.refs(refs, m.CallScope(at))
 			}
 		}
 	}
@@ -111,8 +110,8 @@ func (t coneTracer) failures() {
 			continue
 		}
 		for _, in := range t.w.modules.of(r.Module) {
-			t.add(addrs.Target{Module: in.addr, Resource: r.Addr.Resource}, nil)
-			t.whole(r, in.addr)
+			t.found.add(addrs.Target{Module: in.addr, Resource: r.Addr.Resource}, nil)
+			t.all(r, in.addr)
 		}
 	}
 	for _, v := range g.Values {
@@ -120,9 +119,9 @@ func (t coneTracer) failures() {
 			continue
 		}
 		for _, in := range t.w.modules.of(v.Module) {
-			t.value(v, in.addr)
+			t.value(v, in.addr, reads.Lead{Early: t.early})
 			for _, c := range v.Conditions {
-				t.refs(&c.Condition.Refs, fromModule(v.Module, in.addr))
+				t.refs(&c.Condition.Refs, reads.Scope{Module: v.Module, In: in.addr, Early: t.early})
 			}
 		}
 	}

@@ -359,7 +359,7 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 		plan.RelevantAttributes = f.relevantAttributes()
 	}
 	if len(plan.Drift) > 0 {
-		plan.Read = f.attributesRead()
+		plan.Read = f.traceReads().found.sorted()
 	}
 	if opts.Refresh != nil {
 		plan.Cone = f.cone()

@@ -7,6 +7,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/reads"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
 
@@ -16,11 +17,11 @@ import (
 // each module instance, so its cost is linear in the number of references.
 func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	w := f.w
-	t := newReadTracer(w)
-	t.byAttribute = true
+	t := &writtenTracer{w: w, seen: map[tracedValue]bool{}, blocks: map[tracedBlock]bool{},
+		attrs: map[tracedAttribute]bool{}, found: foundAttributes{}}
 	for _, change := range w.out.changes.Instances {
 		if change.Action != plans.NoOp {
-			t.written(w.graph.Resource(change.Addr.Config()), change.Addr.Module)
+			t.block(w.graph.Resource(change.Addr.Config()), change.Addr.Module)
 		}
 	}
 	ofProviders := f.valuesOfProviders()
@@ -43,7 +44,7 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 			}
 		}
 	}
-	return sortedAttributes(t.found)
+	return t.found.sorted()
 }
 
 // valuesOfProviders reports for each node, by ID, whether provider configurations are derived from
@@ -60,15 +61,56 @@ func (f finisher) valuesOfProviders() []bool {
 	return w.graph.Edges.ReachThrough(func(id dag.ID) bool { return w.graph.Nodes[id].Kind.IsValue() }, from...)
 }
 
+// writtenTracer follows references as they are written, without keys and whether or not the instances exist or
+// change.
+type writtenTracer struct {
+	w      *walk
+	seen   map[tracedValue]bool
+	blocks map[tracedBlock]bool
+	attrs  map[tracedAttribute]bool
+	found  foundAttributes
+}
+
 type tracedAttribute struct {
 	r    *reads.Resource
 	at   addrs.ModuleInstance
 	name string
 }
 
-// written follows the references of a resource block in one module instance. References in count and
+func (t *writtenTracer) value(v *reads.Value, at addrs.ModuleInstance) {
+	key := tracedValue{v: v, at: at}
+	if v.Expr != nil && v.EvaluatedBy() != nil && !t.seen[key] {
+		t.seen[key] = true
+		t.refs(&v.Expr.Refs, v.EvaluatedBy(), v.EvaluatedIn(at), reads.Repetition{})
+	}
+}
+
+// refs follows references in a module instance. rep decides count and each.
+func (t *writtenTracer) refs(refs *lang.Refs, m *reads.Module, in addrs.ModuleInstance, rep reads.Repetition) {
+	for _, ref := range refs.Objects {
+		switch of := m.Named(ref.Subject); {
+		case of.Resource != nil:
+			target := addrs.Target{Module: in, Resource: of.Resource.Addr.Resource, Key: of.Key,
+				HasKey: of.Key != addrs.NoKey}
+			t.found.add(target, pathOf(ref.Remaining))
+			t.attribute(of.Resource, in, ref.Remaining)
+		case of.Call != nil:
+			for _, output := range of.Outputs() {
+				t.value(output, in.Child(of.Call.Call.Name, of.Key))
+			}
+		case of.Value != nil:
+			t.value(of.Value, in)
+		default:
+			if decides := rep.Deciding(ref.Subject); decides != nil {
+				t.refs(&decides.Refs, m, in, reads.Repetition{})
+			}
+		}
+	}
+}
+
+// block follows the references of a resource block in one module instance. References in count and
 // for_each are followed only if the block uses count or each.
-func (t *readTracer) written(r *reads.Resource, at addrs.ModuleInstance) {
+func (t *writtenTracer) block(r *reads.Resource, at addrs.ModuleInstance) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil || t.blocks[tracedBlock{r, at}] {
 		return
 	}
@@ -77,31 +119,24 @@ func (t *readTracer) written(r *reads.Resource, at addrs.ModuleInstance) {
 	if generated := t.w.generated.bodies[r]; generated != nil {
 		body = generated
 	}
-	t.refs(&body.Refs, fromBlock(r, at))
+	t.refs(&body.Refs, r.Module, at, r.Exprs.Repetition)
 }
 
 // attribute follows the references of the attribute that rest selects in a resource block. If rest
 // selects no attribute, it follows the references of the whole block.
-func (t *readTracer) attribute(r *reads.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
-	if r == nil || r.Config == nil || r.Exprs.Body == nil {
-		return
-	}
+func (t *writtenTracer) attribute(r *reads.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
 	if len(rest) == 0 {
-		t.written(r, at)
+		t.block(r, at)
 		return
 	}
-	step, ok := rest[0].(hcl.TraverseAttr)
-	if !ok || t.attrs[tracedAttribute{r, at, step.Name}] {
+	name := addrs.StepName(rest[0])
+	key := tracedAttribute{r, at, name}
+	if name == "" || t.attrs[key] {
 		return
 	}
-	t.attrs[tracedAttribute{r, at, step.Name}] = true
-	content, _, _ := r.Config.Config.PartialContent(
-		&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: step.Name}}})
-	if content == nil || content.Attributes[step.Name] == nil {
-		return
-	}
-	if e := t.w.op.Known.Expr(content.Attributes[step.Name].Expr); e != nil {
-		t.refs(&e.Refs, fromBlock(r, at))
+	t.attrs[key] = true
+	if e := t.w.op.Known.Attribute(r, name); e != nil {
+		t.refs(&e.Refs, r.Module, at, r.Exprs.Repetition)
 	}
 }
 

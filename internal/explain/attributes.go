@@ -32,9 +32,9 @@ func (e *explainer) arguments(r *reads.Resource, c *plans.InstanceChange) []*Att
 				continue
 			}
 			at := expr.Range()
-			t := e.tracer(nil)
+			t := e.tracer()
 			a := &Attribute{Name: name, Place: placeOf(&at),
-				Sources: t.expr(expr, r.Scope(c.Addr.Module, c.Addr.Key, e.Keys))}
+				Sources: t.expr(expr, r.Scope(c.Addr.Module, c.Addr.Key, e.Keys, nil))}
 			a.causedHere()
 			out = append(out, a)
 		}
@@ -178,9 +178,8 @@ func (e *explainer) setCause(
 		return
 	}
 	a.Place = placeOf(&places[0])
-	t := e.tracer(c.Reads)
-	t.note(r.Config.Config)
-	steady, in := steadyParts(r.Config.Config, a), r.Scope(c.Addr.Module, c.Addr.Key, e.Keys)
+	t := e.tracer()
+	steady, in := steadyParts(r.Config.Config, a), r.Scope(c.Addr.Module, c.Addr.Key, e.Keys, c.Reads)
 	for _, ref := range r.Exprs.Body.Refs.Objects {
 		inside := func(at hcl.Range) bool { return within(ref.Range, at) }
 		if slices.ContainsFunc(places, inside) && !slices.ContainsFunc(steady, inside) {

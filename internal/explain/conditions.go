@@ -3,7 +3,6 @@ package explain
 import (
 	"slices"
 
-	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
@@ -40,7 +39,7 @@ func (e *explainer) checkedBy(r *reads.Resource, c *plans.InstanceChange) []*Con
 	var out []*Condition
 	add := func(kind checks.Kind, address string, m *reads.Module, rules []reads.Condition) {
 		for _, rule := range rules {
-			if !search.refs(&rule.Condition.Refs, m, reads.Repetition{}) {
+			if !search.refs(&rule.Condition.Refs, reads.Scope{Module: m}) {
 				continue
 			}
 			found := &Condition{Address: address, Status: checks.Unknown.String(), Place: placeOf(&rule.Config.Range)}
@@ -80,7 +79,3 @@ func (e *explainer) modules() []*reads.Module {
 	slices.SortFunc(out, func(x, y *reads.Module) int { return x.Index - y.Index })
 	return out
 }
-
-// names reports whether a reference to an instance with the given key may refer to the explained
-// instance.
-func (r *reach) names(key addrs.InstanceKey) bool { return !r.direct || r.key == key }

@@ -53,7 +53,7 @@ func (e *explainer) output(c *plans.OutputChange, v *reads.Value) *Attribute {
 		return out
 	}
 	if v.Expr != nil {
-		out.Sources = e.tracer(nil).expr(v.Expr, v.Scope(addrs.RootInstance, e.Keys))
+		out.Sources = e.tracer().expr(v.Expr, v.Scope(addrs.RootInstance, e.Keys))
 	}
 	if c.Action != plans.Create {
 		out.causedHere()

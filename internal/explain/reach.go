@@ -33,7 +33,7 @@ type use struct {
 }
 
 func (e *explainer) reach() *reach {
-	return &reach{t: e.tracer(nil), values: map[*reads.Value]bool{}, resources: map[*reads.Resource]*use{},
+	return &reach{t: e.tracer(), values: map[*reads.Value]bool{}, resources: map[*reads.Resource]*use{},
 		attributes: map[seenAttribute]bool{}, calls: map[*reads.Module]bool{}}
 }
 
@@ -95,18 +95,17 @@ func (r *reach) block(of *reads.Resource) *use {
 	if of.Config == nil || of.Exprs == nil {
 		return u
 	}
-	rep := of.Exprs.Repetition
-	u.instances = r.repetition(rep, of.Module) || r.call(of.Module)
+	in := wholeScope(of)
+	u.instances = r.repetition(of.Exprs.Repetition, of.Module) || r.call(of.Module)
 	for _, trigger := range of.Exprs.Triggers {
-		u.triggers = u.triggers || r.refs(&trigger.Refs, of.Module, rep)
+		u.triggers = u.triggers || r.refs(&trigger.Refs, in)
 	}
 	if of.Exprs.Body == nil || of.Schema == nil {
 		return u
 	}
-	r.t.note(of.Config.Config)
 	places := configs.Places(of.Config.Config, of.Schema.Block)
 	for _, ref := range of.Exprs.Body.Refs.Objects {
-		if !r.ref(ref, of.Module, rep) {
+		if !r.ref(&of.Exprs.Body.Refs, ref, in) {
 			continue
 		}
 		isInside := func(at hcl.Range) bool { return within(ref.Range, at) }
@@ -134,42 +133,37 @@ func (r *reach) call(m *reads.Module) bool {
 }
 
 func (r *reach) repetition(rep reads.Repetition, m *reads.Module) bool {
-	return slices.ContainsFunc(rep.Refs(), func(refs *lang.Refs) bool { return r.refs(refs, m, reads.Repetition{}) })
+	return slices.ContainsFunc(rep.Refs(), func(refs *lang.Refs) bool { return r.refs(refs, reads.Scope{Module: m}) })
 }
 
-// refs reports whether one of several references in a module leads to the value. rep resolves count
-// and each.
-func (r *reach) refs(refs *lang.Refs, m *reads.Module, rep reads.Repetition) bool {
-	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return r.ref(ref, m, rep) })
+// refs reports whether one of several references in a scope leads to the value.
+func (r *reach) refs(refs *lang.Refs, in reads.Scope) bool {
+	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return r.ref(refs, ref, in) })
 }
 
-func (r *reach) ref(ref *addrs.Reference, m *reads.Module, rep reads.Repetition) bool {
-	switch of := m.Named(ref.Subject); {
-	case of.Resource != nil:
-		return (of.Key == addrs.NoKey || r.names(of.Key)) && r.resource(of.Resource, r.t.attribute(ref))
-	case of.Call != nil: // also if the value decides the instances of the module
-		return slices.ContainsFunc(of.Outputs(), r.value) || r.call(of.Call)
-	case of.Value != nil:
-		return r.value(of.Value)
+func (r *reach) ref(refs *lang.Refs, ref *addrs.Reference, in reads.Scope) bool {
+	to := in.Follow(refs, ref)
+	_, count := ref.Subject.(addrs.CountAttr)
+	switch {
+	case count:
+		return false
+	case to.Resource != nil:
+		named := !r.direct || !to.Known || slices.Contains(to.Keys, r.key)
+		return named && r.resource(to.Resource, addrs.FirstName(to.Rest))
+	case to.Call != nil: // also if the value decides the instances of the module
+		return slices.ContainsFunc(to.Values, r.value) || r.call(to.Call)
+	case to.Values != nil:
+		return slices.ContainsFunc(to.Values, r.value)
 	}
-	_, each := ref.Subject.(addrs.ForEachAttr)
-	return each && rep.ForEach != nil && r.refs(&rep.ForEach.Refs, m, reads.Repetition{})
+	return to.Decides != nil && r.refs(&to.Decides.Refs, reads.Scope{Module: in.Module})
 }
 
 func (r *reach) value(v *reads.Value) bool {
-	if v == nil {
-		return false
-	}
 	found, seen := r.values[v]
 	if seen || v.Expr == nil {
 		return found
 	}
-	m, rep := v.Module, reads.Repetition{}
-	if v.Kind == reads.Variable {
-		m, rep = v.Module.Parent, v.Module.Repetition
-	}
-	r.t.note(v.Expr.Expression)
-	found = r.refs(&v.Expr.Refs, m, rep)
+	found = r.refs(&v.Expr.Refs, v.Scope(v.Module.Path.UnkeyedInstance(), nil))
 	r.values[v] = found
 	return found
 }
@@ -201,5 +195,10 @@ func (r *reach) resource(of *reads.Resource, name string) bool {
 // nested reports whether the data source in a check block reads the explained value or resource.
 func (r *reach) nested(of *reads.Resource) bool {
 	return of.Config != nil && of.Config.Check != nil && of.Exprs != nil && of.Exprs.Body != nil &&
-		r.refs(&of.Exprs.Body.Refs, of.Module, of.Exprs.Repetition)
+		r.refs(&of.Exprs.Body.Refs, wholeScope(of))
+}
+
+// wholeScope returns the scope of a block as a whole.
+func wholeScope(of *reads.Resource) reads.Scope {
+	return of.Scope(of.Module.Path.UnkeyedInstance(), addrs.NoKey, nil, nil)
 }

@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/reads"
@@ -21,53 +17,13 @@ import (
 // tracer follows references. It follows each value once.
 type tracer struct {
 	*explainer
-	seen  map[any]bool
-	reads []plans.InstanceRead // instances that the block reads by computed indexes, as the plan has recorded them
-	names map[sourcePos]string // attribute names by the position of a reference; see note
-	alias aliasRead
+	seen map[any]bool
 }
 
-type sourcePos struct {
-	file string
-	byte int
-}
-
-// note records which attribute an expression reads from several instances, as in a[*].id, or from a
-// computed one, as in a[each.key].id. It stores the name by the position of the reference. The
-// reference itself ends at the index and does not contain the attribute.
-func (t *tracer) note(expr any) {
-	node, native := expr.(hclsyntax.Node)
-	if !native { // JSON, or a lazyblock.Body, which has none of the expressions below
-		return
-	}
-	add := func(of hclsyntax.Expression, steps hcl.Traversal) {
-		if len(steps) > 0 {
-			at := of.Range()
-			t.names[sourcePos{at.Filename, at.Start.Byte}] = addrs.StepName(steps[0])
-		}
-	}
-	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
-		switch n := n.(type) {
-		case *hclsyntax.SplatExpr:
-			if each, ok := n.Each.(*hclsyntax.RelativeTraversalExpr); ok {
-				add(n.Source, each.Traversal)
-			}
-		case *hclsyntax.RelativeTraversalExpr:
-			if index, ok := n.Source.(*hclsyntax.IndexExpr); ok {
-				add(index.Collection, n.Traversal)
-			}
-		}
-		return nil
-	})
-}
-
-func (e *explainer) tracer(reads []plans.InstanceRead) *tracer {
-	return &tracer{explainer: e, seen: map[any]bool{}, reads: reads, names: map[sourcePos]string{}}
-}
+func (e *explainer) tracer() *tracer { return &tracer{explainer: e, seen: map[any]bool{}} }
 
 // expr returns the sources that the references of an expression lead to.
 func (t *tracer) expr(expr *lang.Expr, in reads.Scope) []*Source {
-	t.note(expr.Expression)
 	var out []*Source
 	for _, ref := range expr.Refs.Objects {
 		out = t.append(out, t.ref(&expr.Refs, ref, in))
@@ -78,7 +34,7 @@ func (t *tracer) expr(expr *lang.Expr, in reads.Scope) []*Source {
 type seenValue struct {
 	v    *reads.Value
 	at   addrs.ModuleInstance
-	keys string // the keys that are read through the value, if it is followed as an alias
+	part string // the part of the value that is followed; see reads.Lead
 }
 
 type seenAttribute struct {
@@ -99,105 +55,49 @@ func (t *tracer) append(list []*Source, s *Source) []*Source {
 // ref returns the source that one of the references in refs leads to. It returns nil if the value
 // can't change or if the value was followed before.
 func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in reads.Scope) *Source {
-	m, at := in.Module, in.In
 	name, _ := addrs.StepsText(ref.Remaining)
 	name = ref.Subject.String() + name
-	if !at.IsRoot() {
-		name = at.String() + "." + name
+	if !in.In.IsRoot() {
+		name = in.In.String() + "." + name
 	}
 	out := &Source{Reference: name, Place: placeOf(&ref.Range), Changed: Same}
-	if v := m.AliasOf(ref.Subject); v != nil && t.alias.of == nil {
-		keys, known := t.aliasKeys(refs, ref, v, in)
-		if known && len(keys) == 0 {
-			return nil
-		}
-		if known {
-			t.alias = aliasRead{v.Alias.Of, keys}
-			defer func() { t.alias = aliasRead{} }()
-		}
-	}
-	each, isEach := ref.Subject.(addrs.ForEachAttr)
-	switch of := m.Named(ref.Subject); {
-	case of.IsWholeCall():
-		return t.wholeCall(out, refs, ref, of.Call, in)
-	case of.Call != nil && of.Value != nil:
-		return t.value(out, of.Value, at.Child(of.Call.Call.Name, of.Key))
-	case of.Call != nil:
-		return t.call(out, of.Call, at.Child(of.Call.Call.Name, of.Key))
-	case of.Value != nil:
-		return t.value(out, of.Value, at)
-	case of.Resource != nil:
-		return t.instances(out, refs, ref, of, in)
-	case !isEach, in.One() && each.Name == "key": // count.index and the key of an instance never change
+	to := in.Follow(refs, ref)
+	_, count := ref.Subject.(addrs.CountAttr) // the index of an instance never changes
+	switch {
+	case to.Nothing(), count:
 		return nil
-	case in.One():
-		return t.each(out, ref, in)
+	case to.Resource != nil && to.Decides == nil:
+		return t.resource(out, to.Resource, to.Targets(), addrs.FirstName(to.Rest))
+	case to.Resource != nil:
+		targets, at := to.Targets(), to.Decides.Range()
+		of := &Source{Reference: targets[0].String(), Place: placeOf(&at), Changed: Same}
+		return out.with(t.append(nil, t.resource(of, to.Resource, targets, addrs.FirstName(to.Rest))))
+	case len(to.Values) > 0 || to.Call != nil:
+		return t.values(out, ref, to)
+	case to.Decides == nil || t.seen[to.Decides]:
+		return nil
 	}
-	return t.repetition(out, in.Repetition.ForEach, in)
+	t.seen[to.Decides] = true
+	return out.with(t.expr(to.Decides, reads.Scope{Module: in.Module, In: in.In, Early: t.Keys}))
 }
 
-// wholeCall returns the source for a reference to a module call that may select single instances.
-func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, child *reads.Module, in reads.Scope) *Source {
-	module := func(key addrs.InstanceKey) addrs.ModuleInstance { return in.In.Child(child.Call.Name, key) }
-	one, known := refs.Instance(ref), false
-	var keys []addrs.InstanceKey
-	if refs.SelectsInstance(ref) {
-		keys, known = in.Selected(reads.KeyedRead{Call: child, Refs: lang.Instances{one}})
-	}
-	output := child.Outputs[one.Output]
-	switch {
-	case known && len(keys) == 0:
-		return nil
-	case !known || output == nil:
-		return t.call(out, child, module(addrs.NoKey))
-	case len(keys) == 1:
-		out.Reference = module(keys[0]).String() + "." + output.Name
-		return t.value(out, output, module(keys[0]))
+// values returns the source for a reference to values. If there is only one, out is its source.
+func (t *tracer) values(out *Source, ref *addrs.Reference, to reads.Lead) *Source {
+	modules := to.Modules()
+	if len(to.Values)*len(modules) == 1 && to.Decides == nil {
+		if _, named := ref.Subject.(addrs.ModuleCallOutput); to.Call != nil && !named {
+			out.Reference = modules[0].String() + "." + to.Values[0].Name
+		}
+		return t.value(out, to.Values[0], modules[0], to)
 	}
 	var sources []*Source
-	for _, key := range keys {
-		sources = t.append(sources, t.output(output, module(key)))
+	for _, in := range modules {
+		for _, v := range to.Values {
+			of := &Source{Reference: in.String() + "." + v.Name, Changed: Same}
+			sources = t.append(sources, t.value(of, v, in, to))
+		}
 	}
 	return out.with(sources)
-}
-
-// output returns the source for an output of one instance of a module.
-func (t *tracer) output(v *reads.Value, in addrs.ModuleInstance) *Source {
-	return t.value(&Source{Reference: in.String() + "." + v.Name, Changed: Same}, v, in)
-}
-
-// instances returns the source for a reference to a resource, which may select single instances.
-func (t *tracer) instances(
-	out *Source, refs *lang.Refs, ref *addrs.Reference, named reads.Named, in reads.Scope,
-) *Source {
-	of := named.Resource
-	target := addrs.Target{Module: in.In, Resource: of.Addr.Resource, Key: named.Key, HasKey: named.Key != addrs.NoKey}
-	if of.Config == nil || target.HasKey {
-		return t.resource(out, of, []addrs.Target{target}, t.attribute(ref))
-	}
-	keys, known := t.alias.keys, of == t.alias.of
-	if one := refs.Instance(ref); !known && one.Index != nil {
-		keys, known = in.Selected(reads.KeyedRead{Of: of, Refs: lang.Instances{one}})
-	}
-	if !known {
-		keys, known = plans.KeysRead(t.reads, of.Addr.Resource)
-	}
-	if known && len(keys) == 0 {
-		return nil
-	}
-	return t.resource(out, of, withKeys(target, keys), t.attribute(ref))
-}
-
-// attribute returns the name of the attribute that a reference to a resource reads, or "" for the
-// whole object.
-func (t *tracer) attribute(ref *addrs.Reference) string {
-	if len(ref.Remaining) > 0 {
-		return addrs.StepName(ref.Remaining[0])
-	}
-	if _, whole := ref.Subject.(addrs.Resource); whole {
-		return t.names[sourcePos{ref.Range.Filename, ref.Range.Start.Byte}]
-	}
-	return ""
 }
 
 // with sets the sources of s and returns s. If it is more certain that one of these sources changed
@@ -215,48 +115,9 @@ func (s *Source) with(sources []*Source) *Source {
 	return s
 }
 
-// each follows each.value to the instance that it is.
-func (t *tracer) each(out *Source, ref *addrs.Reference, in reads.Scope) *Source {
-	at := in.Repetition.ForEach.Range()
-	if of := in.Chain(); of != nil {
-		target := addrs.Target{Module: of.In(in.Module, in.In), Resource: of.Of.Addr.Resource, Key: in.Key, HasKey: true}
-		name := ""
-		if of.Via == nil {
-			name = addrs.FirstName(ref.Remaining)
-		}
-		inner := &Source{Reference: target.String(), Place: placeOf(&at), Changed: Same}
-		return out.with(t.append(nil, t.resource(inner, of.Of, []addrs.Target{target}, name)))
-	}
-	var sources []*Source
-	for _, read := range in.Each {
-		module := in.In.Child(read.Call.Call.Name, in.Key)
-		for _, output := range read.Outputs() {
-			if read.Output != nil && addrs.FirstName(ref.Remaining) != output.Name {
-				continue
-			}
-			sources = t.append(sources, t.output(output, module))
-		}
-	}
-	return out.with(sources)
-}
-
-func (t *tracer) repetition(out *Source, expr *lang.Expr, in reads.Scope) *Source {
-	if expr == nil || t.seen[expr] {
-		return nil
-	}
-	t.seen[expr] = true
-	return out.with(t.expr(expr, reads.Scope{Module: in.Module, In: in.In}))
-}
-
-// value follows a variable, a local or an output.
-func (t *tracer) value(out *Source, v *reads.Value, at addrs.ModuleInstance) *Source {
-	if v == nil {
-		return nil
-	}
-	key := seenValue{v, at, ""}
-	if t.alias.of != nil {
-		key.keys = fmt.Sprint(t.alias.keys)
-	}
+// value follows a variable, a local or an output, to which a reference leads.
+func (t *tracer) value(out *Source, v *reads.Value, at addrs.ModuleInstance, to reads.Lead) *Source {
+	key := seenValue{v, at, to.Part()}
 	if t.seen[key] {
 		return nil
 	}
@@ -273,7 +134,7 @@ func (t *tracer) value(out *Source, v *reads.Value, at addrs.ModuleInstance) *So
 		out.Place, out.Changed, out.Text = placeOf(&at), Possible, "the configuration has this value"
 		return out
 	}
-	return out.with(t.expr(v.Expr, v.Scope(at, t.Keys)))
+	return out.with(t.expr(v.Expr, to.Scope(v, at)))
 }
 
 // variable describes a variable that no module call sets. There is nothing further to follow.
@@ -294,15 +155,6 @@ func (t *tracer) variable(out *Source, v *reads.Value) *Source {
 		out.Text = "has its default, " + inlineText(v.Variable.Default.Value)
 	}
 	return out
-}
-
-// call follows all outputs of a module.
-func (t *tracer) call(out *Source, child *reads.Module, at addrs.ModuleInstance) *Source {
-	var sources []*Source
-	for _, name := range slices.Sorted(maps.Keys(child.Outputs)) {
-		sources = t.append(sources, t.output(child.Outputs[name], at))
-	}
-	return out.with(sources)
 }
 
 // resource says what happens to an attribute of instances of a resource, and follows the attribute if
@@ -337,14 +189,8 @@ func (t *tracer) resource(out *Source, r *reads.Resource, targets []addrs.Target
 		}
 	}
 	out.Text = t.happens(c, name, others)
-	if r.Config != nil && r.Exprs != nil && r.Exprs.Body != nil && name != "" {
-		schema := &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}}
-		content, _, _ := r.Config.Config.PartialContent(schema)
-		if content != nil && content.Attributes[name] != nil {
-			if expr := t.known.Expr(content.Attributes[name].Expr); expr != nil {
-				out.Sources = t.expr(expr, r.Scope(targets[0].Module, keyIn(targets, c.Addr.Key), t.Keys))
-			}
-		}
+	if expr := t.known.Attribute(r, name); expr != nil {
+		out.Sources = t.expr(expr, r.Scope(c.Addr.Module, c.Addr.Key, t.Keys, c.Reads))
 	}
 	return out
 }
@@ -400,8 +246,10 @@ func (t *tracer) steady(out *Source, targets []addrs.Target, name string) *Sourc
 				return out
 			}
 		}
-		for addr := range t.driftOf(target) {
-			out.Changed, out.Text = Changed, addr.String()+" was changed outside"
+		for _, c := range t.covered(target) {
+			if t.drift[c.Addr] != nil {
+				out.Changed, out.Text = Changed, c.Addr.String()+" was changed outside"
+			}
 		}
 	}
 	return out
@@ -443,15 +291,4 @@ func storedMember(object []byte, name string) any {
 		return members
 	}
 	return members[name]
-}
-
-// driftOf returns the objects at an address that were changed outside of OpenTofu.
-func (t *tracer) driftOf(target addrs.Target) map[addrs.AbsInstance]bool {
-	out := map[addrs.AbsInstance]bool{}
-	for _, c := range t.covered(target) {
-		if t.drift[c.Addr] != nil {
-			out[c.Addr] = true
-		}
-	}
-	return out
 }

@@ -43,7 +43,7 @@ func Value(ctx context.Context, s *Subject, addr addrs.AbsValue) (*Answer, error
 		out.Problem = tfdiags.FormatError(err)
 	}
 	if v.Expr != nil {
-		out.Sources = append(e.tracer(nil).expr(v.Expr, v.Scope(in, e.Keys)), volatile(v.Expr.Expression)...)
+		out.Sources = append(e.tracer().expr(v.Expr, v.Scope(in, e.Keys)), volatile(v.Expr.Expression)...)
 	}
 	if len(out.Sources) == 0 && out.Origin == "" && v.Expr != nil {
 		out.Origin = "the configuration has this value"

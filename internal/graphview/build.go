@@ -168,7 +168,7 @@ func (b *builder) connectAll() {
 		call := block{call: m}
 		for _, id := range b.nodesOf[call] {
 			for _, refs := range m.Repetition.Refs() {
-				b.refsOf(call, id, m.Parent, refs)
+				b.refsOf(call, id, refs)
 			}
 			b.refs(id, m.Parent, m.DependsOn)
 			b.inCall(call, id)
@@ -234,7 +234,7 @@ func (b *builder) connectBlock(r *reads.Resource, id int) {
 	}
 	for refs := range r.Exprs.References() {
 		first := len(b.edges)
-		b.refsOf(block{resource: r}, id, r.Module, refs)
+		b.refsOf(block{resource: r}, id, refs)
 		if rules[refs] {
 			b.areRules(first)
 		}
@@ -242,21 +242,23 @@ func (b *builder) connectBlock(r *reads.Resource, id int) {
 	b.nodes[id].Conditions = len(rules) > 0
 }
 
-// refsOf adds an edge for each reference of a block in a module. For references to single instances, it
-// adds the edges between the instances.
-func (b *builder) refsOf(of block, id int, m *reads.Module, refs *lang.Refs) {
+// refsOf adds an edge for each reference of a block. For references to single instances, it adds the edges
+// between the instances.
+func (b *builder) refsOf(of block, id int, refs *lang.Refs) {
+	in := b.instances.scope(of, nil)
 	for _, one := range refs.Objects {
-		exact := false
-		for _, r := range targets(of, m, refs, one) {
-			if p := (pair{of, r.to}); b.instances.exact[p] {
-				b.connectInstances(p, &one.Range)
-				exact = true
+		r, ok := refOf(in, refs, one)
+		whole := func(to block) bool { return !b.instances.exact[pair{of, to}] }
+		exact := ok && !slices.ContainsFunc(r.to, whole)
+		for _, to := range r.to {
+			if exact {
+				b.connectInstances(pair{of, to}, &one.Range)
 			}
 		}
-		if exact {
+		if exact && r.via == nil {
 			continue
 		}
-		if to, ok := b.target(m, one.Subject); ok {
+		if to, ok := b.target(in.Module, one.Subject); ok {
 			b.edge(id, to, &one.Range)
 		}
 	}
@@ -284,13 +286,9 @@ func (b *builder) connectInstances(p pair, at *hcl.Range) {
 }
 
 func (b *builder) connectValue(v *reads.Value) {
-	m := v.Module
-	if v.Kind == reads.Variable {
-		m = v.Module.Parent
-	}
 	for _, id := range b.nodesOf[block{value: v}] {
-		if v.Expr != nil && m != nil {
-			b.refsOf(block{value: v}, id, m, &v.Expr.Refs)
+		if v.Expr != nil && v.EvaluatedBy() != nil {
+			b.refsOf(block{value: v}, id, &v.Expr.Refs)
 		}
 		b.refs(id, v.Module, v.DependsOn)
 		b.rules(id, v.Module, v.Conditions)

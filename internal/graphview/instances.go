@@ -103,8 +103,12 @@ type look int
 type instances struct {
 	graph   *graph.Graph
 	plan    *plans.Plan
+	keys    reads.EarlyKeys
 	members map[block][]*member // sorted by address
 	at      map[addrs.AbsInstance]*member
+
+	traced   map[block]bool                               // blocks whose references are followed by instance
+	inModule map[block]map[addrs.ModuleInstance][]*member // see byModule
 
 	exact map[pair]bool      // pairs in which an instance refers to single instances
 	whole map[pair][]*member // by pair in exact: the instances that refer to the other block as a whole
@@ -118,10 +122,11 @@ type instances struct {
 // pair is a block that refers to another block or to itself.
 type pair struct{ from, to block }
 
-// findInstances returns the references between the instances of a plan. keys may be nil.
+// findInstances returns the references between the instances of a plan. keys may be nil if the plan is empty.
 func findInstances(g *graph.Graph, plan *plans.Plan, keys reads.EarlyKeys) *instances {
-	s := &instances{graph: g, plan: plan, members: map[block][]*member{}, at: map[addrs.AbsInstance]*member{},
+	s := &instances{graph: g, plan: plan, keys: keys, members: map[block][]*member{}, at: map[addrs.AbsInstance]*member{},
 		exact: map[pair]bool{}, whole: map[pair][]*member{}, split: map[block]bool{},
+		traced: map[block]bool{}, inModule: map[block]map[addrs.ModuleInstance][]*member{},
 		pairs: map[block][]pair{}, looks: map[string]look{}, modules: map[block]int{}}
 	for _, c := range plan.Changes.Instances {
 		if m := s.member(c.Addr); m != nil {
@@ -141,13 +146,8 @@ func findInstances(g *graph.Graph, plan *plans.Plan, keys reads.EarlyKeys) *inst
 			}
 		}
 	}
-	for _, r := range g.Resources {
-		for _, read := range r.ReadsByInstance() {
-			s.connect(r, read)
-		}
-	}
-	if keys != nil && len(s.at) > 0 {
-		(&callTracer{s, keys, map[block]bool{}}).trace()
+	if len(s.at) > 0 {
+		s.follow()
 	}
 	s.compare()
 	return s
@@ -166,28 +166,6 @@ func (s *instances) member(addr addrs.AbsInstance) *member {
 	return m
 }
 
-// connect adds the references from a resource to instances of the resource in read.
-func (s *instances) connect(r *reads.Resource, read reads.KeyedRead) {
-	p := pair{block{resource: r}, block{resource: read.Of}}
-	var wholes []*member
-	for _, m := range s.members[p.from] {
-		keys, known := s.keys(r, m, read)
-		if !known && r != read.Of {
-			wholes = append(wholes, m)
-		}
-		for _, key := range keys {
-			to := s.at[read.Of.Addr.Resource.InInstance(m.addr.Module).Instance(key)]
-			if to == nil || to == m {
-				continue
-			}
-			s.add(p, m, to, r == read.Of)
-		}
-	}
-	if s.exact[p] {
-		s.whole[p] = wholes
-	}
-}
-
 // add adds a reference from one member to another.
 func (s *instances) add(p pair, from, to *member, own bool) {
 	if !s.exact[p] {
@@ -198,28 +176,6 @@ func (s *instances) add(p pair, from, to *member, own bool) {
 	}
 	from.needs = append(from.needs, need{to, p.to, own})
 	to.users = append(to.users, need{from, p.from, own})
-}
-
-// keys returns the keys of the instances of a resource that an instance refers to. It returns false
-// if the instance refers to the resource as a whole.
-func (s *instances) keys(r *reads.Resource, m *member, read reads.KeyedRead) (keys []addrs.InstanceKey, known bool) {
-	c := s.plan.Changes.Instance(m.addr, addrs.NotDeposed)
-	if c == nil && len(m.deferred) > 0 {
-		c = &m.deferred[0].InstanceChange
-	}
-	if c == nil || c.Action == plans.Delete || c.Action == plans.Forget {
-		return s.storedKeys(m.addr, read.Of)
-	}
-	keys, known = plans.KeysRead(c.Reads, read.Name())
-	if known || read.Refs.Computed() {
-		return keys, known
-	}
-	for _, ref := range read.Refs {
-		if !slices.Contains(keys, ref.Key) {
-			keys = append(keys, ref.Key)
-		}
-	}
-	return keys, true
 }
 
 // storedKeys returns the keys of the instances of a resource on which an object depends according

@@ -1,6 +1,7 @@
 package graphview
 
 import (
+	"iter"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -18,180 +19,99 @@ import (
 // each module instance: instances of resources, and values. They refer to members of the same
 // module instance. Each value has only one member per module instance, so there are no more edges
 // than references.
+//
+// A reference to an element of a value that is a resource or a module call as a whole leads to the value, and also to
+// the instance that the element is.
 
-// callTracer finds the references between members through module calls.
-type callTracer struct {
-	*instances
-	keys   reads.EarlyKeys
-	traced map[block]bool // blocks whose references are followed by instance
-}
-
-// trace adds the references of all blocks that read single module instances, of arguments that read
-// single instances, and of everything between these in the modules.
-func (t *callTracer) trace() {
+// follow adds the references of all blocks that read single instances, and of what is between such blocks and
+// arguments or outputs in the modules.
+func (s *instances) follow() {
 	outputs, arguments := map[*reads.Module][]block{}, map[*reads.Module][]block{}
-	addOutputs := func(list []reads.KeyedRead) {
-		for _, read := range list {
-			for _, output := range read.Outputs() {
-				outputs[read.Call] = append(outputs[read.Call], block{value: output})
+	for _, b := range s.blocks() {
+		inside := false // whether what depends on the block is followed by instance too
+		for one := range s.refs(b) {
+			to := one.behind
+			if !to.Single || to.Call == nil && b.value == nil {
+				continue
+			}
+			byInstance := to.Call != nil || b.value.PerInstance
+			s.traced[b] = s.traced[b] || byInstance || !b.value.Module.Repeated()
+			inside = inside || byInstance && b.isArgument()
+			for _, v := range to.Values {
+				outputs[to.Call] = append(outputs[to.Call], block{value: v})
 			}
 		}
-	}
-	for _, r := range t.graph.Resources {
-		if calls := r.Calls(); calls != nil {
-			t.traced[block{resource: r}] = true
-			addOutputs(calls)
+		if inside {
+			arguments[b.value.Module] = append(arguments[b.value.Module], b)
 		}
 	}
-	for _, v := range t.graph.Values {
-		if !t.readsInstances(v) {
-			continue
-		}
-		addOutputs(v.CallReads)
-		t.traced[block{value: v}] = true
-		if v.Kind == reads.Variable {
-			arguments[v.Module] = append(arguments[v.Module], block{value: v})
-		}
-	}
-	t.reach(outputs, t.needs)
+	s.reach(outputs, s.needs)
 	if len(arguments) > 0 {
-		users := t.users()
-		t.reach(arguments, func(b block) []block { return users[b] })
+		users := s.users()
+		s.reach(arguments, func(b block) []block { return users[b] })
 	}
-	for _, v := range t.graph.Values {
-		if b := (block{value: v}); t.traced[b] {
-			t.addMembers(v)
+	for _, b := range s.blocks() {
+		switch {
+		case b.call != nil:
+			s.addMembers(b, b.call)
+		case b.value != nil && s.traced[b]:
+			s.addMembers(b, b.value.Module)
 		}
 	}
-	for _, r := range t.graph.Resources {
-		if b := (block{resource: r}); t.traced[b] {
-			t.connectAll(b)
-		}
+	for _, b := range s.blocks() {
+		s.connect(b)
 	}
-	for _, v := range t.graph.Values {
-		if b := (block{value: v}); t.traced[b] {
-			t.connectAll(b)
-		}
-	}
-	for _, m := range t.graph.Modules {
-		t.connectCall(m)
+	for _, b := range s.blocks() {
+		s.connectToCall(b)
 	}
 }
 
-// chainedBlocks returns the resource in the for_each of a module call or, if that is another call, the
-// outputs of that call that arguments read with each.value.
-func chainedBlocks(m *reads.Module) []block {
-	if m.Call == nil {
-		return nil
-	}
-	if of := m.ChainedTo(); of != nil && of.Call == nil && of.Via == nil {
-		return []block{{resource: of.Of}}
-	}
+// blocks returns all blocks. Of module calls, it returns those whose for_each is an object.
+func (s *instances) blocks() []block {
 	var out []block
-	for _, v := range m.Variables {
-		out = addOutputs(out, v.CallReads)
+	for _, r := range s.graph.Resources {
+		out = append(out, block{resource: r})
+	}
+	for _, v := range s.graph.Values {
+		out = append(out, block{value: v})
+	}
+	for _, m := range s.graph.Modules {
+		if m.Call != nil && m.ChainedTo() != nil {
+			out = append(out, block{call: m})
+		}
 	}
 	return out
 }
 
-// addOutputs adds to blocks the outputs that are read with each.value.
-func addOutputs(blocks []block, list []reads.KeyedRead) []block {
-	for _, read := range list {
-		if !read.ByEach() {
-			continue
-		}
-		for _, output := range read.Outputs() {
-			if b := (block{value: output}); !slices.Contains(blocks, b) {
-				blocks = append(blocks, b)
-			}
-		}
+// addMembers adds a member of a value or module call for each instance of a module.
+func (s *instances) addMembers(b block, of *reads.Module) {
+	list, _ := s.keys.ModuleInstances(of)
+	for _, in := range list {
+		s.members[b] = append(s.members[b], &member{in: in})
 	}
-	return blocks
 }
 
-// connectCall adds references from the instances of a call to the instances that have the same key of
-// what its for_each names. It also adds references from the resources and values in the module to the
-// instances of the call.
-func (t *callTracer) connectCall(m *reads.Module) {
-	chain := chainedBlocks(m)
-	if len(chain) == 0 {
+// connectToCall adds references from a block in a module to the instances of the module's call.
+func (s *instances) connectToCall(b block) {
+	call := block{call: b.module()}
+	if b.call != nil || !s.split[call] {
 		return
 	}
-	list, _ := t.keys.ModuleInstances(m)
-	call, calls := block{call: m}, map[addrs.ModuleInstance]*member{}
-	for _, in := range list {
-		calls[in] = &member{in: in}
-	}
-	for _, of := range chain {
-		members := t.byModule(of)
-		for _, in := range list {
-			parent, step := in.Parent()
-			if of.resource != nil {
-				if to := t.at[of.resource.Addr.Resource.InInstance(parent).Instance(step.Key)]; to != nil {
-					t.add(pair{call, of}, calls[in], to, false)
-				}
-				continue
-			}
-			for _, to := range members[parent.Child(of.module().Call.Name, step.Key)] {
-				t.add(pair{call, of}, calls[in], to, false)
-			}
+	in := s.byModule(call)
+	for _, m := range s.members[b] {
+		for _, to := range in[m.in] {
+			s.add(pair{b, call}, m, to, false)
 		}
 	}
-	for _, in := range list {
-		if t.split[call] {
-			t.members[call] = append(t.members[call], calls[in])
-		}
-	}
-	connect := func(b block) {
-		for _, one := range t.members[b] {
-			if in := calls[one.in]; in != nil && t.split[call] {
-				t.add(pair{b, call}, one, in, false)
-			}
-		}
-	}
-	for _, r := range m.Resources {
-		connect(block{resource: r})
-	}
-	for _, values := range []map[string]*reads.Value{m.Variables, m.Locals, m.Outputs} {
-		for _, v := range values {
-			connect(block{value: v})
-		}
-	}
-}
-
-// readsInstances reports whether a value reads single instances of module calls or, in an argument, of
-// resources.
-func (t *callTracer) readsInstances(v *reads.Value) bool {
-	switch {
-	case v.Expr == nil:
-		return false
-	case len(v.CallReads) > 0:
-		return true
-	case v.Kind != reads.Variable || !v.PerInstance:
-		return false
-	case v.ReadsEachValue():
-		if of := v.Module.ChainedTo(); of != nil && of.Call == nil {
-			return true
-		}
-	}
-	return slices.ContainsFunc(v.Expr.Refs.Objects, func(ref *addrs.Reference) bool {
-		return v.Module.Parent.ResourceOf(ref.Subject) != nil && v.Expr.Refs.SelectsInstance(ref)
-	})
 }
 
 // users returns, for each block, the blocks that refer to it.
-func (t *callTracer) users() map[block][]block {
+func (s *instances) users() map[block][]block {
 	users := map[block][]block{}
-	add := func(b block) {
-		for _, need := range t.needs(b) {
+	for _, b := range s.blocks() {
+		for _, need := range s.needs(b) {
 			users[need] = append(users[need], b)
 		}
-	}
-	for _, r := range t.graph.Resources {
-		add(block{resource: r})
-	}
-	for _, v := range t.graph.Values {
-		add(block{value: v})
 	}
 	return users
 }
@@ -199,214 +119,213 @@ func (t *callTracer) users() map[block][]block {
 // reach traces the blocks that can be reached from some values of each module. The function next
 // returns the blocks to go to from a block. reach stays within that module and the modules that it
 // calls.
-func (t *callTracer) reach(from map[*reads.Module][]block, next func(block) []block) {
+func (s *instances) reach(from map[*reads.Module][]block, next func(block) []block) {
 	for m, values := range from {
 		outside := func(b block) bool { return !m.Path.Contains(b.module().Path) }
 		for b := range dag.Reachable(values, func(b block) []block {
 			return slices.DeleteFunc(slices.Clone(next(b)), outside)
 		}) {
-			t.traced[b] = true
+			s.traced[b] = true
 		}
 	}
 }
 
-// ref is a reference of a block, with the block or call that it refers to.
+// ref is a reference of a block.
 type ref struct {
 	*addrs.Reference
-	refs *lang.Refs
-	to   block
-	call *reads.Module // the call whose output it refers to; nil for none
-	each bool          // whether it is each.value, which is the instance of to, or of call, with the same key
+	refs   *lang.Refs
+	behind reads.Lead   // what it leads to, or what the elements are that it reads of a value
+	to     []block      // the blocks of behind
+	via    *reads.Value // the value; nil if it names none
 }
 
 // refs returns the references of a block to other blocks.
-func (t *callTracer) refs(b block) []ref {
-	var out []ref
-	m := b.module()
-	add := func(refs *lang.Refs) {
-		for _, one := range refs.Objects {
-			out = append(out, targets(b, m, refs, one)...)
+func (s *instances) refs(b block) iter.Seq[ref] {
+	return func(yield func(ref) bool) {
+		in := s.scope(b, nil)
+		for refs := range b.references() {
+			for _, one := range refs.Objects {
+				if r, ok := refOf(in, refs, one); ok && !yield(r) {
+					return
+				}
+			}
 		}
 	}
-	switch v := b.value; {
-	case v == nil && b.resource.Exprs != nil:
-		for refs := range b.resource.Exprs.References() {
-			add(refs)
-		}
-	case v == nil, v.Expr == nil:
-	default:
-		if v.Kind == reads.Variable {
-			m = m.Parent
-		}
-		if m != nil {
-			add(&v.Expr.Refs)
-		}
-	}
-	return out
 }
 
-// eachRefs returns what a block reads with each.value, if its for_each is a module call or, for an
-// argument, a resource. one must be the reference in the for_each of a resource or a call, or each.value
-// in an argument. eachRefs returns nil for all other references.
-func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
-	var to []block
+// refOf returns a reference in a scope. It returns false if the reference is not to other blocks, or if it is to a
+// module call but names no output.
+func refOf(in reads.Scope, refs *lang.Refs, one *addrs.Reference) (ref, bool) {
+	to := in.Follow(refs, one)
+	out := ref{Reference: one, refs: refs, behind: to.Behind()}
+	of := in.Module.Named(one.Subject)
+	if of.Call != nil && of.Output == "" && (!to.Single || of.Key != addrs.NoKey && len(to.Rest) == 0) {
+		return ref{}, false
+	}
+	if out.behind.Single && !to.Single {
+		out.via = to.Values[0]
+	}
+	if r := out.behind.Resource; r != nil {
+		out.to = []block{{resource: r}}
+	}
+	for _, v := range out.behind.Values {
+		out.to = append(out.to, block{value: v})
+	}
+	return out, len(out.to) > 0
+}
+
+// references returns the references of each expression of a block.
+func (b block) references() iter.Seq[*lang.Refs] {
 	switch v := b.value; {
 	case b.call != nil:
-		to = slices.DeleteFunc(chainedBlocks(b.call), func(of block) bool { return of.value == nil })
-	case v == nil && b.resource.ChainedTo() != nil && refs == &b.resource.Exprs.Repetition.ForEach.Refs:
-		to = addOutputs(nil, b.resource.Calls())
-	case v == nil || one.Subject != addrs.ForEachAttr{Name: "value"}:
-	default:
-		if to = chainedBlocks(v.Module); len(to) == 0 || to[0].resource == nil {
-			to = addOutputs(nil, v.CallReads)
-		}
+		return slices.Values(b.call.Repetition.Refs())
+	case v != nil && v.Expr != nil && v.EvaluatedBy() != nil:
+		return slices.Values([]*lang.Refs{&v.Expr.Refs})
+	case b.resource != nil && b.resource.Exprs != nil:
+		return b.resource.Exprs.References()
 	}
-	var out []ref
-	for _, of := range to {
-		r := ref{Reference: one, refs: refs, to: of, each: true}
-		if of.value != nil {
-			r.call = of.module()
-		}
-		out = append(out, r)
-	}
-	return out
+	return func(func(*lang.Refs) bool) {}
 }
 
-// targets returns the blocks that a reference of b, in the module m, refers to.
-func targets(b block, m *reads.Module, refs *lang.Refs, one *addrs.Reference) []ref {
-	if each := eachRefs(b, refs, one); each != nil {
-		return each
+// scope returns where the references of a member of a block are followed, or those of the whole block if m is nil.
+func (s *instances) scope(b block, m *member) reads.Scope {
+	in := b.module().Path.UnkeyedInstance()
+	if b.call != nil {
+		in = b.call.Path.UnkeyedInstance()
 	}
-	of := m.Named(one.Subject)
-	out := ref{Reference: one, refs: refs, call: of.Call}
-	out.to.value, out.to.resource = of.Value, of.Resource
-	if of.IsWholeCall() && refs.SelectsInstance(one) {
-		out.to.value = of.Call.Outputs[refs.Instance(one).Output]
+	if m == nil {
+		m = &member{in: in}
 	}
-	if out.to == (block{}) {
-		return nil
+	switch {
+	case b.call != nil:
+		return b.call.CallScope(m.in)
+	case b.value != nil:
+		return b.value.Scope(m.in, s.keys)
 	}
-	return []ref{out}
+	var recorded []plans.InstanceRead
+	if c := m.change(); c != nil {
+		recorded = c.Reads
+	}
+	return b.resource.Scope(m.in, m.addr.Key, s.keys, recorded)
+}
+
+// change returns the planned or deferred change of the current object of an instance, or nil.
+func (m *member) change() *plans.InstanceChange {
+	for _, c := range m.changes {
+		if c.Deposed == addrs.NotDeposed {
+			return c
+		}
+	}
+	if len(m.deferred) > 0 {
+		return &m.deferred[0].InstanceChange
+	}
+	return nil
+}
+
+// isRemoved reports whether a member is an instance that the plan removes. The configuration then doesn't say what
+// it depends on.
+func (m *member) isRemoved() bool {
+	c := m.change()
+	return len(m.changes) > 0 && (c == nil || c.Action == plans.Delete || c.Action == plans.Forget)
 }
 
 // needs returns the blocks that a block refers to.
-func (t *callTracer) needs(b block) []block {
+func (s *instances) needs(b block) []block {
 	var out []block
-	for _, r := range t.refs(b) {
-		out = append(out, r.to)
+	for r := range s.refs(b) {
+		out = append(out, r.to...)
+		if r.via != nil {
+			out = append(out, block{value: r.via})
+		}
 	}
 	return out
 }
 
-// addMembers adds a member for each instance of the module of a value.
-func (t *callTracer) addMembers(v *reads.Value) {
-	list, _ := t.keys.ModuleInstances(v.Module)
-	b := block{value: v}
-	for _, in := range list {
-		t.members[b] = append(t.members[b], &member{in: in})
-	}
-}
-
-// connectAll adds the references of the members of a block.
-func (t *callTracer) connectAll(b block) {
-	byInstance := map[*reads.Resource]bool{} // resources that instances.connect has already connected
-	if b.value == nil {
-		for _, read := range b.resource.ReadsByInstance() {
-			byInstance[read.Of] = true
+// connect adds the references of the members of a block.
+func (s *instances) connect(b block) {
+	var list []ref
+	for r := range s.refs(b) {
+		r.to = slices.DeleteFunc(r.to, func(to block) bool { return !s.follows(b, r, to) })
+		if len(r.to) > 0 {
+			list = append(list, r)
 		}
 	}
 	wholes := map[pair][]*member{}
-	for _, r := range t.refs(b) {
-		p := pair{b, r.to}
-		if b == r.to || r.to.value == nil && byInstance[r.to.resource] || r.to.value != nil && !t.traced[r.to] {
-			continue
-		}
-		in := t.byModule(r.to)
-		for _, m := range t.members[b] {
-			to, known := t.find(t.scope(b, m), m, r, in)
-			if !known {
-				wholes[p] = append(wholes[p], m)
-			} else if to != nil && to != m {
-				t.add(p, m, to, r.call != nil && r.call == b.module() && b.value != nil && b.value.Kind == reads.Variable)
+	for _, m := range s.members[b] {
+		in, added := s.scope(b, m), map[*member]bool{m: true}
+		for _, r := range list {
+			behind := in.Follow(r.refs, r.Reference).Behind()
+			for _, to := range r.to {
+				p := pair{b, to}
+				found, known := s.find(m, behind, to)
+				if last := len(wholes[p]) - 1; !known && b != to && (last < 0 || wholes[p][last] != m) {
+					wholes[p] = append(wholes[p], m)
+				}
+				for _, one := range found {
+					if known && !added[one] {
+						added[one] = true
+						s.add(p, m, one, b == to || b.isArgument() && to.value != nil && to.module() == b.module())
+					}
+				}
 			}
 		}
 	}
 	for p, list := range wholes {
-		if t.exact[p] {
-			t.whole[p] = append(t.whole[p], list...)
+		if s.exact[p] {
+			s.whole[p] = list
 		}
 	}
+}
+
+// isArgument reports whether a block is an argument of a module call.
+func (b block) isArgument() bool { return b.value != nil && b.value.Kind == reads.Variable }
+
+// follows reports whether members of a block may refer to single members of another one by the reference r.
+func (s *instances) follows(b block, r ref, to block) bool {
+	if to.value != nil {
+		return b != to && s.traced[to] && (s.traced[b] || b.call != nil)
+	}
+	return r.behind.Single || s.traced[b] || to.resource.Config != nil && to.resource.Exprs.Repetition.Repeats()
+}
+
+// find returns the members of a block to which a member refers. It returns false if that can't be determined, or
+// if they are all members in a module instance.
+func (s *instances) find(m *member, to reads.Lead, of block) (list []*member, known bool) {
+	if m.isRemoved() {
+		if of.resource == nil || !to.Single {
+			return nil, false
+		}
+		to.Keys, to.Known = s.storedKeys(m.addr, of.resource)
+	}
+	switch {
+	case to.Single && !to.Known:
+		return nil, false
+	case of.value != nil:
+		for _, in := range to.Modules() {
+			list = append(list, s.byModule(of)[in]...)
+		}
+		return list, true
+	case to.Known:
+		for _, key := range to.Keys {
+			if one := s.at[of.resource.Addr.Resource.InInstance(to.In).Instance(key)]; one != nil {
+				list = append(list, one)
+			}
+		}
+		return list, true
+	}
+	list = s.byModule(of)[to.In]
+	return list, len(list) == 0 || len(list) == 1 && s.traced[of]
 }
 
 // byModule returns the members of a block by module instance.
-func (t *callTracer) byModule(b block) map[addrs.ModuleInstance][]*member {
-	out := map[addrs.ModuleInstance][]*member{}
-	for _, m := range t.members[b] {
-		out[m.in] = append(out[m.in], m)
+func (s *instances) byModule(b block) map[addrs.ModuleInstance][]*member {
+	out := s.inModule[b]
+	if out == nil {
+		out = map[addrs.ModuleInstance][]*member{}
+		for _, m := range s.members[b] {
+			out[m.in] = append(out[m.in], m)
+		}
+		s.inModule[b] = out
 	}
 	return out
-}
-
-// scope returns where the references of a member of a block are followed.
-func (t *callTracer) scope(b block, m *member) reads.Scope {
-	if b.value != nil {
-		return b.value.Scope(m.in, t.keys)
-	}
-	return b.resource.Scope(m.in, m.addr.Key, t.keys)
-}
-
-// find returns the member that m refers to with the reference r, or nil if it refers to none. from is the
-// scope of m. It returns false if m refers to several members, or if the member can't be determined. The
-// map in holds the members of the referenced block by module instance.
-func (t *callTracer) find(from reads.Scope, m *member, r ref, in map[addrs.ModuleInstance][]*member) (*member, bool) {
-	if t.removes(m) {
-		return nil, false
-	}
-	at, key := from.In, addrs.NoKey
-	of, keyed := r.byKey()
-	if r.each {
-		key = from.Key
-	} else if keyed {
-		keys, known := []addrs.InstanceKey(nil), false
-		if r.refs.SelectsInstance(r.Reference) {
-			of.Refs = lang.Instances{r.refs.Instance(r.Reference)}
-			keys, known = from.Selected(of)
-		}
-		if !known || len(keys) == 0 {
-			return nil, known
-		}
-		key = keys[0]
-	}
-	if r.call != nil {
-		at = at.Child(r.call.Call.Name, key)
-	} else if keyed {
-		return t.at[r.to.resource.Addr.Resource.InInstance(at).Instance(key)], true
-	}
-	switch list := in[at]; len(list) {
-	case 0:
-		return nil, true
-	case 1:
-		return list[0], r.to.value != nil || t.traced[r.to]
-	}
-	return nil, false
-}
-
-// removes reports whether a member is an instance that the plan removes. The configuration then
-// doesn't say what it depends on.
-func (t *callTracer) removes(m *member) bool {
-	return slices.ContainsFunc(m.changes, func(c *plans.InstanceChange) bool {
-		return c.Action == plans.Delete || c.Action == plans.Forget
-	})
-}
-
-// byKey returns the object of which r reads one instance. It returns false if r reads a call without keys, or
-// something that isn't repeated.
-func (r ref) byKey() (reads.KeyedRead, bool) {
-	switch of := r.to.resource; {
-	case r.call != nil:
-		return reads.KeyedRead{Call: r.call}, r.call.Repetition.Repeats()
-	case of != nil && of.Config != nil:
-		return reads.KeyedRead{Of: of}, r.each || r.refs.SelectsInstance(r.Reference)
-	}
-	return reads.KeyedRead{}, false
 }

@@ -166,9 +166,6 @@ func (r *Refs) Rest(ref *addrs.Reference) hcl.Traversal {
 	return ref.Remaining
 }
 
-// Instance returns the InstanceRef of a reference that selects an instance.
-func (r *Refs) Instance(ref *addrs.Reference) InstanceRef { return instanceRef(ref, r.selected) }
-
 // SelectedInstances returns the references that select an instance of a resource, even if other
 // references are to the whole resource.
 func (r *Refs) SelectedInstances(of addrs.Resource) Instances {

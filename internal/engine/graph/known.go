@@ -39,3 +39,16 @@ func (k *Known) Expr(e hcl.Expression) *lang.Expr {
 	}
 	return found
 }
+
+// Attribute returns the analyzed expression of an attribute in the block of a resource, or nil if the block
+// doesn't set it as an attribute.
+func (k *Known) Attribute(r *reads.Resource, name string) *lang.Expr {
+	if r.Config == nil || r.Exprs == nil || r.Exprs.Body == nil {
+		return nil
+	}
+	content, _, _ := r.Config.Config.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}})
+	if content == nil || content.Attributes[name] == nil {
+		return nil
+	}
+	return k.Expr(content.Attributes[name].Expr)
+}

@@ -14,7 +14,8 @@
 // ([Alias], [CallAlias]). Only this package and lang know the syntactic forms.
 //
 // place_reads.go is the first file to read. What follows references one by one, with their expressions, such as
-// explain and graph views, does so in a [Scope].
+// explain, graph views and the attributes that a plan reads, does so with [Scope.Follow], which finds the instances
+// that one reference selects.
 //
 // Invariants: nothing here evaluates expressions or changes a tree after SetReads, except for the fields that
 // package graph sets while it builds a graph. Each place is visited once and each read is followed once, so

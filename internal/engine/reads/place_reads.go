@@ -94,7 +94,7 @@ func (s *Places) add(
 		return s.addOutputs(list, of, in, keys)
 	}
 	list = append(list, aliasBase(of, in)...)
-	if at := of.In(m, in); s.orders && s.isAll(of.Of, at, len(keys)) {
+	if at := of.In(m, in); s.orders && isAll(s.early, of.Of, at, len(keys)) {
 		return append(list, Read{Of: Place{Node: of.Of.Node, In: at}})
 	}
 	for _, k := range keys {
@@ -126,11 +126,11 @@ func (s *Places) rangeOf(k KeyRead) *hcl.Range {
 
 // isAll reports whether n instances are all of the many instances of a resource in a module instance.
 // N readers that each wait for all of N instances one by one would cost N².
-func (s *Places) isAll(r *Resource, in addrs.ModuleInstance, n int) bool {
+func isAll(early EarlyKeys, r *Resource, in addrs.ModuleInstance, n int) bool {
 	if n < ManyInstances {
 		return false
 	}
-	all, known := s.early.Instances(r, in)
+	all, known := early.Instances(r, in)
 	return known && len(all) == n
 }
 
