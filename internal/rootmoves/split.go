@@ -42,8 +42,9 @@ type Split struct {
 	Division *carve.Division
 	Dirs     map[string]string // directories of the parts, by name
 	Old      map[string][]byte // the files of the root module
-	Copies   map[string][]byte // other files that new root modules get, by path
-	From     string
+	// Copies are further files of new root modules, by path. Each has the mode of the file of this name in From.
+	Copies map[string][]byte
+	From   string
 }
 
 // SplitBy says how to split a root module.
@@ -276,7 +277,11 @@ func (s *Split) Write() error {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(name, s.Copies[name], 0o644); err != nil {
+		from, err := os.Stat(filepath.Join(s.Dirs[s.From], filepath.Base(name)))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, s.Copies[name], from.Mode().Perm()); err != nil { // values may be secret
 			return err
 		}
 	}
