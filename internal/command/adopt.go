@@ -105,7 +105,9 @@ func runAdopt(ctx context.Context, app *App, f *adoptFlags, types []string) erro
 		return badUsage("What are the modules?", "-modules needs -group, which says what is in one module.")
 	case f.Modules && f.Pending:
 		return badUsage("Incompatible options", "-modules and -pending can't be used together: the configuration has the blocks.")
-	case filepath.Base(f.Out) != f.Out:
+	case len(f.Filters) > 0 && len(types) == 0 && !f.Pending:
+		return badUsage("Nothing to filter", "-filter is for the lists of types, and this command names no types.")
+	case filepath.Base(f.Out) != f.Out || strings.HasPrefix(f.Out, "."): // files with such names are not read
 		return badUsage("Invalid prefix", "-out=%s is not the beginning of a file name. The files are written to the "+
 			"directory of the root module.", f.Out)
 	case f.Alone && f.Estate != "":

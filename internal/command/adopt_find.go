@@ -150,6 +150,7 @@ func (a *adoption) readIDs(ctx context.Context, op *session.Operation) error {
 		return again
 	})
 	var errs tfdiags.Diagnostics
+	known := slices.Sorted(maps.Values(a.config.Module.LocalNames))
 	for _, o := range a.objects {
 		o.Provider = addrs.Resource{Type: o.Type}.ImpliedProvider()
 		for _, name := range a.f.Providers {
@@ -159,7 +160,12 @@ func (a *adoption) readIDs(ctx context.Context, op *session.Operation) error {
 		}
 		o.Source = a.source(o.Provider)
 		schema, diags := op.Env.Schema(ctx, o.Source)
-		if diags.HasErrors() {
+		switch {
+		case diags.HasErrors() && !slices.Contains(known, o.Provider):
+			errs.Add(tfdiags.Errorf("No provider of the type", "%s names the type %q, and the root module requires no provider "+
+				"%q.%s Add it to required_providers.", a.f.IDs, o.Type, o.Provider, suggest.DidYouMean(o.Provider, known)))
+			continue
+		case diags.HasErrors():
 			return diags.Err()
 		}
 		typ := schema.Resources.Type(o.Type)
