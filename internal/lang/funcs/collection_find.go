@@ -84,7 +84,7 @@ var lookupFunc = function.New(&function.Spec{
 })
 
 // lookupType returns the type of the element or, if an object lacks it, of the default. For a map
-// the default must be convertible to the element type.
+// the default must be convertible to the element type, even if the map has the key.
 func lookupType(args []cty.Value) (cty.Type, error) {
 	if len(args) > 3 {
 		return cty.NilType, errors.New("only one default is allowed")
@@ -93,10 +93,15 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 	case ty == cty.DynamicPseudoType:
 		return ty, nil
 	case ty.IsMapType():
-		if len(args) == 3 && convert.GetConversionUnsafe(args[2].Type(), ty.ElementType()) == nil &&
-			!args[2].Type().Equals(ty.ElementType()) {
-			return cty.NilType, function.NewArgErrorf(2,
-				"must be convertible to the type of the map's elements, %s", ty.ElementType().FriendlyName())
+		if len(args) == 3 {
+			def, elem := args[2], ty.ElementType()
+			if convert.GetConversionUnsafe(def.Type(), elem) == nil && !def.Type().Equals(elem) {
+				return cty.NilType, function.NewArgErrorf(2,
+					"must be convertible to the type of the map's elements, %s", elem.FriendlyName())
+			}
+			if _, err := coerce.Convert(def, elem); err != nil {
+				return cty.NilType, function.NewArgError(2, err)
+			}
 		}
 		return ty.ElementType(), nil
 	case ty.IsObjectType():
