@@ -38,25 +38,34 @@ func (r *renamer) settle() {
 			resources[was.Config()] = append(list, now.Config())
 		}
 	}
-	sets := make(map[*states.Dependencies]*states.Dependencies)
-	rename := func(old *states.Dependencies) *states.Dependencies {
-		renamed, done := sets[old]
+	type dependenciesOf struct {
+		set *states.Dependencies
+		of  addrs.ConfigResource
+	}
+	sets := make(map[dependenciesOf]*states.Dependencies)
+	rename := func(of addrs.ConfigResource, old *states.Dependencies) *states.Dependencies {
+		key := dependenciesOf{old, of}
+		renamed, done := sets[key]
 		if !done {
 			var list []addrs.ConfigResource
 			for dep := range old.All() {
-				list = append(list, resources[dep]...)
+				for _, now := range resources[dep] {
+					if now != of {
+						list = append(list, now)
+					}
+				}
 			}
 			renamed = states.NewDependencies(list)
-			sets[old] = renamed
+			sets[key] = renamed
 		}
 		return renamed
 	}
-	move := func(obj *states.Object) *states.Object {
+	move := func(of addrs.ConfigResource, obj *states.Object) *states.Object {
 		if obj == nil {
 			return nil
 		}
 		out := *obj
-		out.Dependencies, out.DependencyInstances = rename(obj.Dependencies), nil
+		out.Dependencies, out.DependencyInstances = rename(of, obj.Dependencies), nil
 		for _, dep := range obj.DependencyInstances {
 			if now, moved := instances[dep]; moved {
 				out.DependencyInstances = append(out.DependencyInstances, now)
@@ -67,9 +76,9 @@ func (r *renamer) settle() {
 	for now := range r.was {
 		res := r.to.Resource(now.Abs())
 		inst := *res.Instances[now.Key]
-		inst.Current, inst.Deposed = move(inst.Current), maps.Clone(inst.Deposed)
+		inst.Current, inst.Deposed = move(now.Config(), inst.Current), maps.Clone(inst.Deposed)
 		for key, obj := range inst.Deposed {
-			inst.Deposed[key] = move(obj)
+			inst.Deposed[key] = move(now.Config(), obj)
 		}
 		provider := res.Provider
 		if !provider.Module.IsRoot() {

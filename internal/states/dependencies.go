@@ -94,7 +94,9 @@ func (d *Dependencies) Union(other *Dependencies) *Dependencies {
 // parameter from maps the new address of each moved instance to its old one. If an object depended
 // on a resource, it then depends on all resources that instances of that resource moved to. A
 // dependency on a resource in the same module refers only to the same instance of that module. So
-// for such a dependency, moves out of other instances of the module are ignored.
+// for such a dependency, moves out of other instances of the module are ignored. An object never
+// depends on its own resource: if one that it depended on moved there, only DependencyInstances
+// still has it. OpenTofu can't destroy objects that list their own resource.
 func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	if len(from) == 0 {
 		return
@@ -118,7 +120,7 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 		}
 	}
 	s.changeDependencies(func(addr addrs.AbsInstance, _ bool, o *Object) *Dependencies {
-		return n.rename(old(addr).Module, o.Dependencies)
+		return n.rename(addr.Config(), old(addr).Module, o.Dependencies)
 	})
 	s.renameInstances(from)
 }
@@ -163,19 +165,21 @@ type dependencyRenaming struct {
 	memo     map[dependenciesIn]*Dependencies
 }
 
-// dependenciesIn is a set of dependencies of objects in one module instance.
+// dependenciesIn is a set of dependencies of a resource's objects that were in one module instance.
 type dependenciesIn struct {
 	set    *Dependencies
+	of     addrs.ConfigResource
 	module addrs.ModuleInstance
 }
 
-// rename returns the new dependencies of an object that was in module and had the dependencies
-// deps.
-func (n *dependencyRenaming) rename(module addrs.ModuleInstance, deps *Dependencies) *Dependencies {
+// rename returns the new dependencies of an object that is now one of the resource of, was in
+// module and had the dependencies deps.
+func (n *dependencyRenaming) rename(of addrs.ConfigResource, module addrs.ModuleInstance, deps *Dependencies,
+) *Dependencies {
 	if deps == nil {
 		return nil
 	}
-	key := dependenciesIn{deps, module}
+	key := dependenciesIn{deps, of, module}
 	out, ok := n.memo[key]
 	if !ok {
 		inside := module.Module()
@@ -188,7 +192,11 @@ func (n *dependencyRenaming) rename(module addrs.ModuleInstance, deps *Dependenc
 			if len(now) == 0 {
 				now = []addrs.ConfigResource{dep}
 			}
-			list = append(list, now...)
+			for _, addr := range now {
+				if addr != of {
+					list = append(list, addr)
+				}
+			}
 		}
 		out = NewDependencies(list)
 		if out.Equal(deps) {
