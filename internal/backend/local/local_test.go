@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -132,6 +133,29 @@ func TestLockingLeavesNothing(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir("."); len(entries) != 0 {
 		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// TestLateLockInformation has a holder that writes its information after another program was refused the lock.
+func TestLateLockInformation(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a, b := local.New(nil, nil), local.New(nil, nil)
+	id, err := a.Lock(t.Context(), ws, backend.LockInfo{ID: "i", Who: "me"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = ".terraform.tfstate.lock.info"
+	text := files(t, ".")[name]
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { _ = os.WriteFile(name, []byte(text), 0o600) })
+	_, err = b.Lock(t.Context(), ws, backend.LockInfo{ID: "other"})
+	if locked, ok := errors.AsType[*backend.LockedError](err); !ok || locked.Info.Who != "me" {
+		t.Error(err)
+	}
+	if err := a.Unlock(t.Context(), ws, id); err != nil {
+		t.Error(err)
 	}
 }
 

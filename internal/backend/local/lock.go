@@ -144,15 +144,22 @@ func lockSnapshot(path string, create bool) (f *os.File, empty bool, err error) 
 	}
 }
 
+// infoDelay is the longest time between a lock and the information about its holder.
+const infoDelay = 50 * time.Millisecond
+
 // lockedBy returns an error that names the holder of the lock.
 func lockedBy(path string, reason error) *backend.LockedError {
-	data, err := atomicfile.Read(infoPath(path))
-	info := &backend.LockInfo{}
-	if err != nil || json.Unmarshal(data, info) != nil {
-		// The holder hasn't written the information yet, or is another program.
-		info = &backend.LockInfo{Path: path, Who: "unknown"}
+	// The holder writes the information just after it has got the lock. Some other programs write none.
+	for until := time.Now().Add(infoDelay); ; time.Sleep(5 * time.Millisecond) {
+		data, err := atomicfile.Read(infoPath(path))
+		info := &backend.LockInfo{}
+		if err == nil && json.Unmarshal(data, info) == nil {
+			return &backend.LockedError{Info: info, Err: reason}
+		}
+		if time.Now().After(until) {
+			return &backend.LockedError{Info: &backend.LockInfo{Path: path, Who: "unknown"}, Err: reason}
+		}
 	}
-	return &backend.LockedError{Info: info, Err: reason}
 }
 
 // removeLeftovers removes temporary files of killed writers. It keeps recent files, which may
