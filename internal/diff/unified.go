@@ -34,8 +34,7 @@ type lineEdit struct{ a0, a1, b0, b1 int }
 func writeHunk(out *strings.Builder, a, b []string, edits []lineEdit) {
 	first, last := edits[0], edits[len(edits)-1]
 	from, to := max(0, first.a0-contextLines), min(len(a), last.a1+contextLines)
-	fmt.Fprintf(out, "@@ -%d,%d +%d,%d @@\n", from+1, to-from, first.b0-(first.a0-from)+1, to-from+
-		(last.b1-last.a1)-(first.b0-first.a0))
+	fmt.Fprintf(out, "@@ -%s +%s @@\n", lineRange(from, to), lineRange(first.b0-(first.a0-from), last.b1+(to-last.a1)))
 	line := func(mark, text string) {
 		out.WriteString(mark + text)
 		if !strings.HasSuffix(text, "\n") {
@@ -109,4 +108,17 @@ func slide(edits []lineEdit, a, b []string) []lineEdit {
 		out = append(out, e)
 	}
 	return out
+}
+
+// lineRange writes the lines from one index to another like diff(1): the number of the first line
+// and, unless it is 1, how many there are. An empty range has the number of the line before it.
+func lineRange(from, to int) string {
+	switch n := to - from; n {
+	case 0:
+		return fmt.Sprintf("%d,0", from)
+	case 1:
+		return fmt.Sprint(from + 1)
+	default:
+		return fmt.Sprintf("%d,%d", from+1, n)
+	}
 }

@@ -47,6 +47,9 @@ func TestUnifiedDiff(t *testing.T) {
 // insertion or deletion that could come before or after equal lines comes after them.
 func TestSmallDifferences(t *testing.T) {
 	for _, tc := range []struct{ before, after, want string }{
+		{"x=1\n", "x = 1\n", "@@ -1 +1 @@\n-x=1\n+x = 1\n"},
+		{"", "a\nb\n", "@@ -0,0 +1,2 @@\n+a\n+b\n"},
+		{"a\n", "", "@@ -1 +0,0 @@\n-a\n"},
 		{"a\n\nb\n", "A\n\nB\n", "@@ -1,3 +1,3 @@\n-a\n+A\n \n-b\n+B\n"},
 		{"x\n}\ny\n}\n", "x\n}\nz\n}\ny\n}\n", "@@ -1,4 +1,6 @@\n x\n }\n+z\n+}\n y\n }\n"},
 		{"p\n}\n}\nq\n", "p\n}\nq\n", "@@ -1,4 +1,3 @@\n p\n }\n-}\n q\n"},
