@@ -22,7 +22,7 @@ import (
 func (w *walk) visitAction(ctx context.Context, n *reads.Node) error {
 	a := n.Object.(*reads.Resource)
 	e := w.eval.visiting(n)
-	modules, _ := e.modulesOf(a.Module)
+	modules := e.modulesOf(a.Module)
 	var errs tfdiags.Diagnostics
 	for _, in := range modules {
 		c := e.newContext(ctx, in, repetition{})

@@ -388,7 +388,7 @@ func (e *evaluator) providerMeta(ctx context.Context, r *reads.Resource, c *eval
 			r.Provider.Addr.Provider.ForDisplay()).At(meta.Range)
 	}
 	if c == nil {
-		modules, _ := e.modulesOf(r.Module)
+		modules := e.modulesOf(r.Module)
 		if len(modules) == 0 {
 			return cty.NilVal, nil
 		}

@@ -52,7 +52,7 @@ func (f foundAttributes) sorted() []plans.RelevantAttribute {
 // readTracer follows references from what changes.
 type readTracer struct {
 	w      *walk
-	early  reads.EarlyKeys
+	early  reads.KnownKeys
 	seen   map[tracedValue]bool
 	blocks map[tracedBlock]bool
 	found  foundAttributes

@@ -205,7 +205,7 @@ func (e *evaluator) checkPreconditions(ctx context.Context, in *moduleInstance, 
 // warnings.
 func (e *evaluator) evalCheck(ctx context.Context, k *reads.Check) error {
 	var errs tfdiags.Diagnostics
-	modules, _ := e.modulesOf(k.Module)
+	modules := e.modulesOf(k.Module)
 	if len(modules) == 0 {
 		e.out.recordNoObjects(checks.KindCheck, k.Node.Name)
 	}

@@ -185,7 +185,7 @@ func (t *instance) appendInstances(
 // It returns false if they are not known before the walk.
 func (w *walk) modulesOf(n need) ([]*moduleInstance, bool) {
 	if n.scope == everywhere {
-		return w.eval.modulesOf(n.of.Module)
+		return w.eval.within(n.of.Module, addrs.RootInstance)
 	}
 	if in := w.eval.moduleAt(n.of.Module, n.in); in != nil {
 		return []*moduleInstance{in}, true

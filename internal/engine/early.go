@@ -2,11 +2,9 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -51,10 +49,6 @@ func newEarlyValues(op *operation, g *graph.Graph) *earlyValues {
 	return f
 }
 
-// noCalls returns the context for evaluations before a walk. Providers haven't been started then,
-// so provider functions are not called and return unknown values.
-func noCalls() context.Context { return context.Background() }
-
 // evaluate evaluates a value in one module instance. A value that depends on itself is unknown.
 func (f *earlyValues) evaluate(v *reads.Value, in *moduleInstance) {
 	in.values[v.Slot] = cty.DynamicVal
@@ -62,11 +56,11 @@ func (f *earlyValues) evaluate(v *reads.Value, in *moduleInstance) {
 	var err error
 	switch {
 	case v.Kind == reads.Variable:
-		val, err = f.e.variableValue(noCalls(), v, in)
+		val, err = f.e.variableValue(f.e.keysContext(), v, in)
 	case len(v.Conditions) > 0 && v.Kind == reads.Output:
 		return // unknown, as after a failed precondition: preconditions aren't checked this early
 	default:
-		val, err = f.e.newContext(noCalls(), in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+		val, err = f.e.newContext(f.e.keysContext(), in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 	}
 	if err != nil {
 		return
@@ -87,7 +81,7 @@ func (f *earlyValues) expandCall(m *reads.Module, parent *moduleInstance) {
 		f.e.addInstances(m, parent, x)
 		return
 	}
-	_ = f.e.expandCall(noCalls(), m, parent) // errors are reported during the walk
+	_ = f.e.expandCall(f.e.keysContext(), m, parent) // errors are reported during the walk
 }
 
 // moduleAt returns a module instance, or nil if it is not known.
@@ -117,117 +111,11 @@ func (f *earlyValues) expansion(r *reads.Resource, in *moduleInstance) *expansio
 		if keys := f.e.eachKeys(of, in); keys != nil {
 			x = newExpansion(*keys)
 		}
-	} else if found, err := f.e.values(r).expand(noCalls(), in); err == nil {
+	} else if found, err := f.e.values(r).expand(f.e.keysContext(), in); err == nil {
 		x = found
 	}
 	f.expansions[key] = x
 	return x
-}
-
-// Instances implements reads.EarlyKeys.
-func (f *earlyValues) Instances(r *reads.Resource, at addrs.ModuleInstance) ([]addrs.InstanceKey, bool) {
-	x := f.expansion(r, f.moduleAt(r.Module, at))
-	if x == nil {
-		return nil, false
-	}
-	return x.keys, true
-}
-
-// ModuleInstances implements reads.EarlyKeys.
-func (f *earlyValues) ModuleInstances(m *reads.Module) ([]addrs.ModuleInstance, bool) {
-	all, known := f.allInstances(m)
-	out := make([]addrs.ModuleInstance, len(all))
-	for i, in := range all {
-		out[i] = in.addr
-	}
-	return out, known
-}
-
-// allInstances returns all instances of a module, or false if they are not known.
-func (f *earlyValues) allInstances(m *reads.Module) ([]*moduleInstance, bool) {
-	if m.Parent == nil {
-		return f.e.modules.of(m), true
-	}
-	parents, known := f.allInstances(m.Parent)
-	if !known {
-		return nil, false
-	}
-	var out []*moduleInstance
-	for _, parent := range parents {
-		if parent.calls[m.CallSlot] == nil {
-			f.expandCall(m, parent)
-		}
-		found := parent.calls[m.CallSlot]
-		if found == nil || found.mode == repeatUnknown {
-			return nil, false
-		}
-		out = append(out, found.of...)
-	}
-	return out, true
-}
-
-// Read implements reads.EarlyKeys.
-func (f *earlyValues) Read(
-	r *reads.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read reads.KeyedRead,
-) ([]reads.KeyRead, bool) {
-	in := f.moduleAt(r.Module, at)
-	x := f.expansion(r, in)
-	if x == nil {
-		return nil, false
-	}
-	i, declared := x.has(key)
-	if !declared {
-		return nil, true
-	}
-	return f.keysOf(f.e.newContext(noCalls(), in, x.repetition(i)), read, r.Config.Range)
-}
-
-// ReadValue implements reads.EarlyKeys.
-func (f *earlyValues) ReadValue(
-	v *reads.Value, at addrs.ModuleInstance, read reads.KeyedRead,
-) ([]reads.KeyRead, bool) {
-	if v.Kind == reads.Variable && !v.PerInstance {
-		caller, _ := at.Parent()
-		in := f.moduleAt(v.Module.Parent, caller)
-		if in == nil {
-			return nil, false
-		}
-		return f.keysOf(f.e.newContext(noCalls(), in, repetition{}), read, v.Expr.Range())
-	}
-	in := f.moduleAt(v.Module, at)
-	switch {
-	case in == nil:
-		return nil, false
-	case v.Kind == reads.Variable:
-		return f.keysOf(f.e.newContext(noCalls(), in.parent, in.rep), read, v.Expr.Range())
-	}
-	return f.keysOf(f.e.newContext(noCalls(), in, repetition{}), read, v.Expr.Range())
-}
-
-// keysOf returns the keys that references select in a context. It returns false if some of them are
-// not known. References without a source range get the range block.
-func (f *earlyValues) keysOf(c *evalContext, read reads.KeyedRead, block hcl.Range) ([]reads.KeyRead, bool) {
-	var out []reads.KeyRead
-	var keys keySet
-	if f.e.op.Phase.InputsUnknown() && len(c.keys().certain(read.Refs, read.Keys())) < len(read.Refs) {
-		return nil, false
-	}
-	for _, ref := range read.Refs {
-		found, err := c.keys().keysOf(ref, read.Keys())
-		if err != nil {
-			return nil, false
-		}
-		at := ref.Range
-		if at.Filename == "" {
-			at = block
-		}
-		for _, key := range found {
-			if key != addrs.NoKey && keys.add(key) {
-				out = append(out, reads.KeyRead{Key: key, At: at})
-			}
-		}
-	}
-	return out, true
 }
 
 // validateVariables checks the values of all variables that are known before the walk, also of those
@@ -242,7 +130,7 @@ func (f *earlyValues) validateVariablesIn(in *moduleInstance) tfdiags.Diagnostic
 	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(in.module.Variables)) {
 		v := in.module.Variables[name]
-		given, err := f.e.givenValue(noCalls(), v, in)
+		given, err := f.e.givenValue(f.e.keysContext(), v, in)
 		if err != nil {
 			continue // the evaluation that needs the value reports the error
 		}
@@ -250,7 +138,7 @@ func (f *earlyValues) validateVariablesIn(in *moduleInstance) tfdiags.Diagnostic
 			errs = errs.AppendError(err)
 			continue
 		}
-		errs = errs.AppendError(f.e.validateVariable(noCalls(), v, in))
+		errs = errs.AppendError(f.e.validateVariable(f.e.keysContext(), v, in))
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.module.Calls)) {
 		call := in.module.Calls[name]

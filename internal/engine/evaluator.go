@@ -69,15 +69,36 @@ func (e *evaluator) moduleAt(m *reads.Module, addr addrs.ModuleInstance) *module
 	return e.modules.at(m, addr)
 }
 
-// modulesOf returns the instances of a module, or false if they are not known before the walk.
-func (e *evaluator) modulesOf(m *reads.Module) ([]*moduleInstance, bool) {
-	switch {
-	case e.early != nil:
-		return e.early.allInstances(m)
-	case e.onDemand() && !e.over:
-		return e.allIn(m), true
+// modulesOf returns the instances of a module, as far as they are determined.
+func (e *evaluator) modulesOf(m *reads.Module) []*moduleInstance {
+	if e.early == nil && (e.over || !e.onDemand()) {
+		return e.modules.of(m)
 	}
-	return e.modules.of(m), true
+	out, _ := e.within(m, addrs.RootInstance)
+	return out
+}
+
+// within returns the instances of a module that are in, or within, a module instance. It returns false if
+// some of them are not known or not determined yet.
+func (e *evaluator) within(m *reads.Module, at addrs.ModuleInstance) (out []*moduleInstance, known bool) {
+	switch {
+	case m.Parent == nil:
+		return e.modules.of(m), true
+	case at.Module() == m.Path:
+		if in := e.moduleAt(m, at); in != nil {
+			return []*moduleInstance{in}, true
+		}
+		return nil, true
+	}
+	parents, known := e.within(m.Parent, at)
+	for _, parent := range parents {
+		calls := e.callsOf(m, parent)
+		known = known && calls != nil && calls.mode != repeatUnknown
+		if calls != nil {
+			out = append(out, calls.of...)
+		}
+	}
+	return out, known
 }
 
 // callsOf returns the instances of a module call, or nil if they aren't determined yet.

@@ -224,17 +224,3 @@ func (e *evaluator) moduleIn(m *reads.Module, addr addrs.ModuleInstance) (*modul
 	}
 	return e.modules.at(m, addr), nil
 }
-
-// allIn returns all instances of a module.
-func (e *evaluator) allIn(m *reads.Module) []*moduleInstance {
-	if m.Parent == nil || m.Config == nil {
-		return e.modules.of(m)
-	}
-	var out []*moduleInstance
-	for _, parent := range e.allIn(m.Parent) {
-		if calls := e.callsOf(m, parent); calls != nil {
-			out = append(out, calls.of...)
-		}
-	}
-	return out
-}

@@ -46,7 +46,7 @@ func (v resourceVisit) all() []*moduleInstance {
 	if v.inOne() {
 		return v.w.modules.within(v.r.Module, v.n.In)
 	}
-	all, _ := v.w.eval.modulesOf(v.r.Module)
+	all := v.w.eval.modulesOf(v.r.Module)
 	return all
 }
 

@@ -114,7 +114,7 @@ func (w *walk) startProvider(ctx context.Context, p *reads.Provider, config cty.
 // sensitive values.
 func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.Value, error) {
 	w, p := v.w, v.p
-	in, _ := w.eval.modulesOf(p.Module)
+	in := w.eval.modulesOf(p.Module)
 	if kept := w.lastOf(p, key); kept != nil {
 		return v.lastConfig(ctx, key, kept)
 	}

@@ -20,7 +20,7 @@ import (
 // instances even if one fails, so that all errors are reported.
 func (e *evaluator) evalValue(ctx context.Context, v *reads.Value) error {
 	var errs tfdiags.Diagnostics
-	modules, _ := e.modulesOf(v.Module)
+	modules := e.modulesOf(v.Module)
 	if len(v.Conditions) > 0 && len(modules) == 0 {
 		e.out.recordNoObjects(checkKind(v), v.Node.Name)
 	}

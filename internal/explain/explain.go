@@ -27,7 +27,7 @@ const (
 type Subject struct {
 	View     *planview.Source
 	Graph    *graph.Graph    // graph of the plan's apply
-	Keys     reads.EarlyKeys // keys of references to single instances; nil if they are not known
+	Keys     reads.KnownKeys // keys of references to single instances; nil if they are not known
 	Versions map[addrs.Provider]string
 	// Values evaluates the values in the configuration. It is called only for questions about
 	// values. It may return an error together with the values that the error does not affect.

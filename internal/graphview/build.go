@@ -15,7 +15,7 @@ import (
 
 // Build converts a graph of the engine to a graph for people. plan may be nil. keys finds the keys with
 // which the plan reads single instances through module calls; if it is nil, calls are read as a whole.
-func Build(g *graph.Graph, plan *plans.Plan, keys reads.EarlyKeys) *Graph {
+func Build(g *graph.Graph, plan *plans.Plan, keys reads.KnownKeys) *Graph {
 	if plan == nil {
 		plan = &plans.Plan{Changes: &plans.Changes{}}
 	}

@@ -103,7 +103,7 @@ type look int
 type instances struct {
 	graph   *graph.Graph
 	plan    *plans.Plan
-	keys    reads.EarlyKeys
+	keys    reads.KnownKeys
 	members map[block][]*member // sorted by address
 	at      map[addrs.AbsInstance]*member
 
@@ -123,7 +123,7 @@ type instances struct {
 type pair struct{ from, to block }
 
 // findInstances returns the references between the instances of a plan. keys may be nil if the plan is empty.
-func findInstances(g *graph.Graph, plan *plans.Plan, keys reads.EarlyKeys) *instances {
+func findInstances(g *graph.Graph, plan *plans.Plan, keys reads.KnownKeys) *instances {
 	s := &instances{graph: g, plan: plan, keys: keys, members: map[block][]*member{}, at: map[addrs.AbsInstance]*member{},
 		exact: map[pair]bool{}, whole: map[pair][]*member{}, split: map[block]bool{},
 		traced: map[block]bool{}, inModule: map[block]map[addrs.ModuleInstance][]*member{},

@@ -37,7 +37,7 @@ type build struct {
 	known *Known
 
 	providers *providerSet
-	early     reads.EarlyKeys // nil until the first call of earlyKeys
+	early     reads.KnownKeys // nil until the first call of earlyKeys
 	blocks    *dag.Graph      // see refs; nil if the walk visits all blocks and values
 	order     *stepOrder      // set for an apply
 
@@ -84,7 +84,7 @@ func newBuild(op *Operation) *build {
 }
 
 // earlyKeys returns the source of the keys that are known before the walk.
-func (b *build) earlyKeys() reads.EarlyKeys {
+func (b *build) earlyKeys() reads.KnownKeys {
 	if b.early == nil {
 		b.early = b.op.Early(b.g)
 	}

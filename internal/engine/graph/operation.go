@@ -44,7 +44,7 @@ type Operation struct {
 
 	// Early returns what is known about the keys of instances before the walk. If it is nil,
 	// targets select whole resources only.
-	Early func(*Graph) reads.EarlyKeys
+	Early func(*Graph) reads.KnownKeys
 
 	Warn    tfdiags.Sink      // receives warnings; nil drops them
 	Known   *Known            // nil if no other graph shares the analyzed expressions

@@ -30,7 +30,7 @@ import (
 // decided. If a value reads it singly, a node stands for it: it waits for the vertex, and the readers
 // wait for it; see Graph.Instances.
 //
-// The instances of calls, and the keys that values read, are evaluated before the walk (EarlyKeys).
+// The instances of calls, and the keys that values read, are evaluated before the walk (KnownKeys).
 // If they are not known then, the reader waits for the whole resource or call.
 
 // planOrder makes readers in a plan wait for single places.

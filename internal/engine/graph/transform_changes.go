@@ -69,7 +69,7 @@ func (b *build) addOpenings() {
 	if b.op.Phase != phase.Apply || b.op.Partial() || b.op.Early == nil {
 		return
 	}
-	var early reads.EarlyKeys
+	var early reads.KnownKeys
 	for _, r := range b.g.Resources {
 		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil {
 			continue
@@ -87,7 +87,7 @@ func (b *build) addOpenings() {
 
 // openings returns a change for each instance of an ephemeral resource, with the instances that it
 // reads. It returns false if the instances are not known.
-func openings(r *reads.Resource, early reads.EarlyKeys) ([]*plans.InstanceChange, bool) {
+func openings(r *reads.Resource, early reads.KnownKeys) ([]*plans.InstanceChange, bool) {
 	modules, known := early.ModuleInstances(r.Module)
 	if !known {
 		return nil, false
@@ -108,7 +108,7 @@ func openings(r *reads.Resource, early reads.EarlyKeys) ([]*plans.InstanceChange
 
 // earlyReads returns the instances that an instance of a resource reads by computed indexes, as far
 // as they are known before the walk. A plan records them in this form for a change.
-func earlyReads(r *reads.Resource, early reads.EarlyKeys, addr addrs.AbsInstance) []plans.InstanceRead {
+func earlyReads(r *reads.Resource, early reads.KnownKeys, addr addrs.AbsInstance) []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range r.ByKey {
 		if !indexed.Recorded(r) {

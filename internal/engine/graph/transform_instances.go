@@ -29,7 +29,7 @@ import (
 // the order: it waits for what the instance itself would wait for if it had a Step.
 //
 // The keys of references come from the plan, which records with each change which instances its
-// block reads (plans.InstanceChange.Reads), and from what is known before the walk (EarlyKeys). A
+// block reads (plans.InstanceChange.Reads), and from what is known before the walk (KnownKeys). A
 // Step waits for a whole resource or module call if a key is not known.
 
 var instancesTransformer = &Transformer{

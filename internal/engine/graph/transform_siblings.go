@@ -34,7 +34,7 @@ import (
 // output to an argument, and in an apply, Steps wait for places anyway. All other walks evaluate what
 // is read first.
 //
-// The keys of the siblings are evaluated before the walk (EarlyKeys), so they can't depend on
+// The keys of the siblings are evaluated before the walk (KnownKeys), so they can't depend on
 // resources.
 
 var siblingsTransformer = &Transformer{
@@ -246,7 +246,7 @@ func (s siblingCheck) orderInstances(m *reads.Module) error {
 }
 
 // knownKeys returns the keys of those references of an argument whose keys and conditions are known.
-func knownKeys(early reads.EarlyKeys, f reads.SiblingRead, in addrs.ModuleInstance) []reads.KeyRead {
+func knownKeys(early reads.KnownKeys, f reads.SiblingRead, in addrs.ModuleInstance) []reads.KeyRead {
 	var out []reads.KeyRead
 	for _, ref := range f.Read.Refs {
 		if keys, known := early.ReadValue(f.To, in, reads.KeyedRead{Call: f.Read.Call, Refs: lang.Instances{ref}}); known {

@@ -8,10 +8,10 @@ import (
 	"tofu/internal/states"
 )
 
-// EarlyKeys finds, before a walk, the keys of the instances that blocks read. At that time, every
+// KnownKeys finds the keys of the instances that blocks read, as far as they are known. Before a walk, every
 // value that depends on a resource is still unknown. While validating, the variables of the root
 // module are unknown too, and so are the keys of references in results that may not be used.
-type EarlyKeys interface {
+type KnownKeys interface {
 	// Instances returns the keys of the instances that a block declares in one module instance. It
 	// returns false if they are not known.
 	Instances(r *Resource, in addrs.ModuleInstance) ([]addrs.InstanceKey, bool)

@@ -126,7 +126,7 @@ func (s *Places) rangeOf(k KeyRead) *hcl.Range {
 
 // isAll reports whether n instances are all of the many instances of a resource in a module instance.
 // N readers that each wait for all of N instances one by one would cost N².
-func isAll(early EarlyKeys, r *Resource, in addrs.ModuleInstance, n int) bool {
+func isAll(early KnownKeys, r *Resource, in addrs.ModuleInstance, n int) bool {
 	if n < ManyInstances {
 		return false
 	}
@@ -249,7 +249,7 @@ func (s *Places) ofValue(p Place, v *Value) []Read {
 	return append(out, s.Along(p, apart)...)
 }
 
-// ReadValue returns what [EarlyKeys.ReadValue] does, and false without keys that are known early.
+// ReadValue returns what [KnownKeys.ReadValue] does, and false without keys that are known early.
 func (s *Places) ReadValue(v *Value, in addrs.ModuleInstance, of KeyedRead) ([]KeyRead, bool) {
 	if s.early == nil {
 		return nil, false

@@ -69,7 +69,7 @@ type Read struct {
 type Places struct {
 	tree    *Tree
 	refs    *dag.Graph // the references between blocks and values
-	early   EarlyKeys  // nil if no keys are known
+	early   KnownKeys  // nil if no keys are known
 	prior   *states.State
 	partial bool
 	planned *plannedKeys // keys from the plan; set if the reads order Steps
@@ -131,7 +131,7 @@ func (c Contents[T]) Add(in addrs.ModuleInstance, x T) {
 type Source struct {
 	Tree              *Tree
 	Refs              *dag.Graph // the references between blocks and values
-	Early             EarlyKeys  // nil if no keys are known before the walk
+	Early             KnownKeys  // nil if no keys are known before the walk
 	Prior             *states.State
 	Targets, Excludes []addrs.Target
 	Partial           bool // see Run

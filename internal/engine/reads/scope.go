@@ -17,7 +17,7 @@ import (
 type Scope struct {
 	Module *Module // the module whose objects the references name
 	In     addrs.ModuleInstance
-	Early  EarlyKeys // nil if no keys are known early
+	Early  KnownKeys // nil if no keys are known early
 
 	repetition Repetition // what decides count and each
 	each       *Each      // what each.value is an instance of; nil if it is anything else
@@ -41,7 +41,7 @@ type part struct {
 // Scope returns the scope of a block in one of its instances. If key is NoKey although the block is repeated, it
 // is that of the whole block. early may be nil. recorded is what the plan has recorded with the instance.
 func (r *Resource) Scope(
-	in addrs.ModuleInstance, key addrs.InstanceKey, early EarlyKeys, recorded []plans.InstanceRead,
+	in addrs.ModuleInstance, key addrs.InstanceKey, early KnownKeys, recorded []plans.InstanceRead,
 ) Scope {
 	s := Scope{Module: r.Module, In: in, key: key, Early: early, recorded: recorded}
 	if r.Exprs == nil {
@@ -55,7 +55,7 @@ func (r *Resource) Scope(
 }
 
 // Scope returns the scope of a value in one instance of its module. early may be nil.
-func (v *Value) Scope(in addrs.ModuleInstance, early EarlyKeys) Scope {
+func (v *Value) Scope(in addrs.ModuleInstance, early KnownKeys) Scope {
 	s := Scope{Module: v.Module, In: in}
 	if v.Kind == Variable && v.Expr != nil {
 		s = v.Module.callScope(in, slices.Values([]*lang.Refs{&v.Expr.Refs}))
@@ -95,7 +95,7 @@ type Lead struct {
 	Keys          []addrs.InstanceKey
 	Rest          hcl.Traversal // what follows the object or its instances; see lang.Refs.Rest
 
-	Early EarlyKeys // that of the scope of the reference
+	Early KnownKeys // that of the scope of the reference
 	part  part
 }
 
