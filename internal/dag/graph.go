@@ -55,7 +55,7 @@ func (g *Graph) Disconnect(id ID) {
 // Remove removes the edges from id to the dependencies for which remove returns true.
 func (g *Graph) Remove(id ID, remove func(ID) bool) {
 	g.edges -= len(g.needs[id])
-	g.needs[id] = slices.DeleteFunc(g.needs[id], remove)
+	g.needs[id] = slices.DeleteFunc(slices.Clone(g.needs[id]), remove) // a clone of the graph may share the list
 	g.edges += len(g.needs[id])
 }
 

@@ -17,8 +17,8 @@ func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.Abs
 	if !t.w.graph.Repeats {
 		return nil
 	}
-	f, all := t.w.needs, needPlace{of: t.r, in: t.in}
-	if t.r.Uses.ByInstance() {
+	f, all := t.w.needs, reads.Place{Node: t.r.Node, In: t.addr.Module}
+	if f.places.ReadsByKey(t.r) {
 		out, _ := t.findDependencyInstances(change)
 		return out
 	}
@@ -55,7 +55,7 @@ func (t *instance) findDependencyInstances(change *plans.InstanceChange) (all, o
 				continue
 			}
 			if stored { // the list must be complete for each resource that it names
-				needs = compact(append(slices.Clone(needs), need{of: of, scope: inOneModule, in: t.addr.Module}))
+				needs = compact(append(slices.Clone(needs), need{of: of, in: t.addr.Module}))
 			}
 			own, _ = t.appendInstances(own, needs, math.MaxInt)
 			continue
@@ -89,6 +89,9 @@ func (t *instance) findDependencyInstances(change *plans.InstanceChange) (all, o
 // ownInstances returns the instances that the object of t depends on and that dependencies by
 // resource don't include.
 func (t *instance) ownInstances(change *plans.InstanceChange) []addrs.AbsInstance {
+	if !t.w.graph.Repeats {
+		return nil
+	}
 	_, own := t.findDependencyInstances(change)
 	return own
 }
@@ -98,7 +101,7 @@ func (t *instance) ownInstances(change *plans.InstanceChange) []addrs.AbsInstanc
 // instances of that module.
 func (t *instance) inOwnCall(needs []need) bool {
 	of := needs[0].of
-	inSibling := func(n need) bool { return n.scope != everywhere && n.in != t.addr.Module }
+	inSibling := func(n need) bool { return !n.several() && n.in != t.addr.Module }
 	return of == t.r || of.Module == t.r.Module && slices.ContainsFunc(needs, inSibling)
 }
 
@@ -106,19 +109,20 @@ func (t *instance) inOwnCall(needs []need) bool {
 // would then include t itself, or all instances of the call.
 func (t *instance) unsure(needs []need) bool {
 	return t.w.eval.early != nil && slices.ContainsFunc(needs, func(n need) bool {
-		return n.scope == everywhere || n.scope == inOneModule && n.of == t.r && n.in == t.addr.Module
+		return n.several() || !n.one && n.of == t.r && n.in == t.addr.Module
 	})
 }
 
 // coversAll reports whether needs are the same as a dependency of t on the whole resource.
 func (t *instance) coversAll(needs []need) bool {
-	switch n := needs[0]; n.scope {
-	case everywhere:
-		return true
-	case inOneModule:
-		return len(needs) == 1 && (n.of.Module == t.r.Module || !n.of.Module.Repeated())
+	n := needs[0]
+	switch {
+	case n.one:
+		return false
+	case n.of.Module == t.r.Module:
+		return n.several() || len(needs) == 1
 	}
-	return false
+	return len(needs) == 1 && n.in == n.in.Module().UnkeyedInstance()
 }
 
 // readsSame reports whether all readers in the module instance of t depend on the same instances of
@@ -151,11 +155,11 @@ func (t *instance) appendInstances(
 		}
 	}
 	for _, n := range needs {
-		if n.scope == oneInstance {
+		if n.one {
 			add(n.in, n.key)
 			continue
 		}
-		modules, known := t.w.modulesOf(n)
+		modules, known := t.w.eval.within(of.Module, n.in)
 		if !known {
 			return out[:first], false
 		}
@@ -179,16 +183,4 @@ func (t *instance) appendInstances(
 		}
 	}
 	return out, ok
-}
-
-// modulesOf returns the instances of a resource's module in which all of its instances are needed.
-// It returns false if they are not known before the walk.
-func (w *walk) modulesOf(n need) ([]*moduleInstance, bool) {
-	if n.scope == everywhere {
-		return w.eval.within(n.of.Module, addrs.RootInstance)
-	}
-	if in := w.eval.moduleAt(n.of.Module, n.in); in != nil {
-		return []*moduleInstance{in}, true
-	}
-	return nil, true
 }

@@ -121,7 +121,7 @@ func (c *evalContext) setValue(v *reads.Value, in *moduleInstance) {
 	if !c.e.valuesReadSingly() {
 		return
 	}
-	for _, read := range v.AliasReads() {
+	for _, read := range v.AliasReads {
 		c.reads = append(c.reads, c.selected(read)...)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/reads"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -34,6 +35,7 @@ type Graph struct {
 	Removals map[*reads.Resource]*Removal
 	Unused   map[*reads.Node]bool // nodes that would open ephemeral objects whose values no other node uses
 
+	refs      *dag.Graph                                                                     // see Storing
 	apart     map[*reads.Node]*apartNodes                                                    // by node that is split; see apartNodes
 	finals    map[reads.Place]*reads.Node                                                    // see Final
 	instances map[*reads.Resource]map[addrs.ModuleInstance]map[addrs.InstanceKey]*reads.Node // see Instances
@@ -43,6 +45,12 @@ type Graph struct {
 type Removal struct {
 	Config       *configs.Removed
 	Provisioners []*reads.Provisioner // provisioners to run before the objects are deleted; empty unless there are Steps
+}
+
+// Storing returns the places of a walk, which are followed to find what stored objects depend on. keys finds the
+// keys with which they read each other.
+func (g *Graph) Storing(keys reads.KnownKeys, prior *states.State, partial bool) *reads.Places {
+	return reads.Source{Tree: &g.Tree, Refs: g.refs, Early: keys, Prior: prior, Partial: partial}.Storing()
 }
 
 // FunctionUse is a provider function called in a module.

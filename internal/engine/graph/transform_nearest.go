@@ -182,9 +182,6 @@ func (f *nearest) visit(n *reads.Node) {
 		r.Recorded.Dependencies = f.b.dependencies(set)
 		f.deps[f.index[r]] = set
 	}
-	if f.b.g.Repeats {
-		f.setUses(n, set)
-	}
 	f.passSiblingReads(n)
 	if r != nil && n.Kind == reads.KindResource {
 		own := f.own[f.index[r]]

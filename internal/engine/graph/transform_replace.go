@@ -20,6 +20,12 @@ var replaceTransformer = &Transformer{
 			return nil // the cycle is reported at the end
 		}
 		b.findNearest(order)
+		if b.g.Repeats {
+			b.g.refs = b.refs()
+			if b.blocks == nil { // later transformers change the edges
+				b.g.refs = b.g.Edges.Clone()
+			}
+		}
 		for _, r := range b.g.Resources {
 			r.CreateBeforeDestroy = r.CreatesFirst()
 		}

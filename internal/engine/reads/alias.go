@@ -320,17 +320,14 @@ func addRead(list []KeyedRead, read KeyedRead) []KeyedRead {
 	return list
 }
 
-// AliasReads returns the aliases that a value reads only by key, or nil if aliases are not read by key
-// in this run. It finds them on the first call. Callers must not change the result.
-func (v *Value) AliasReads() []KeyedRead {
+// findAliasReads returns the aliases that a value reads only by key, or nil if aliases are not read by key in this
+// run.
+func (v *Value) findAliasReads() []KeyedRead {
 	m := v.EvaluatedBy()
 	if m == nil || len(m.aliases) == 0 || v.Expr == nil {
 		return nil
 	}
-	if v.elements == nil {
-		v.elements = slices.DeleteFunc(append([]KeyedRead{}, v.readsVia()...), KeyedRead.isCall)
-	}
-	return v.elements
+	return slices.DeleteFunc(v.readsVia(), KeyedRead.isCall)
 }
 
 // readsVia returns what a block reads only by key through values that are whole resources or module calls.

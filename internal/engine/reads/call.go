@@ -69,11 +69,12 @@ func (m *Module) addCallReads(list []KeyedRead, refs *lang.Refs) []KeyedRead {
 	return list
 }
 
-// setValueReads sets the module calls that an argument or another value reads only by instance.
+// setValueReads sets the module calls and aliases that an argument or another value reads only by instance.
 func (run Run) setValueReads(v *Value) {
 	v.PerInstance = v.Kind == Variable && v.Expr != nil && usesRepetition(v.Expr.Refs)
 	v.addChainedCall()
 	run.addReadsVia(v)
+	v.AliasReads = v.findAliasReads()
 	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() && v.CallReads == nil || v.Output != nil && v.Output.DependsOn != nil {
 		return
 	}

@@ -4,9 +4,10 @@
 // A [Place] is an instance of a resource, or a value or module call in one instance of its module.
 // [Places.Reads] returns the places that it reads: instances whose keys are known, values in the same, the
 // calling or a called module instance, and otherwise whole resources. All that asks what something reads
-// follows these reads from place to place: targets and exclusions ([Follow], [Readers]), and the order of plans
-// and applies (package graph). Keys have three sources: what is known before the walk ([KnownKeys]), what a plan
-// has recorded ([Places.OfChange]), and the addresses of targets. If the keys of a resource or module call are
+// follows these reads from place to place: targets and exclusions ([Follow], [Readers]), the order of plans and
+// applies (package graph), and the dependencies that the state stores (package engine). Keys have three sources:
+// what is known before a walk or during it ([KnownKeys]), what a plan has recorded ([Places.OfChange]), and the
+// addresses of targets. If the keys of a resource or module call are
 // not known, its places are the instances that targets name, and one with UnknownKey for all others.
 //
 // A block or value reads an object by key if it reads nothing but single instances of it. [Tree.SetReads]

@@ -40,22 +40,24 @@ type KeyRead struct {
 	At  hcl.Range
 }
 
-// plannedKeys has the keys that a plan has recorded.
-type plannedKeys struct {
-	change  *plans.InstanceChange // the change of the instance whose reads are searched for
-	plan    *plans.Plan
-	prior   *states.State
-	modules map[addrs.Module][]addrs.ModuleInstance // see modulesOf
-}
-
-// recorded returns the keys with which the instance of k.change reads a resource or an alias, as far as
-// the plan knows them.
-func (k *plannedKeys) recorded(of KeyedRead) (keys []KeyRead, known bool) {
-	list, known := plans.KeysRead(k.change.Reads, of.Name())
-	for _, key := range list {
+// RecordedKeys returns the keys with which an instance reads a resource or an alias, from the reads that a plan has
+// recorded. It returns false if they don't say.
+func RecordedKeys(list []plans.InstanceRead, of KeyedRead) (keys []KeyRead, known bool) {
+	if of.Call != nil || len(list) == 0 {
+		return nil, false
+	}
+	found, known := plans.KeysRead(list, of.Name())
+	for _, key := range found {
 		keys = append(keys, KeyRead{Key: key})
 	}
 	return keys, known
+}
+
+// plannedKeys has the module instances of a plan.
+type plannedKeys struct {
+	plan    *plans.Plan
+	prior   *states.State
+	modules map[addrs.Module][]addrs.ModuleInstance // see modulesOf
 }
 
 // modulesOf returns the instances of a module that have planned objects.

@@ -13,8 +13,13 @@ import (
 // OfChange returns the places that an instance reads in an apply, where the plan has recorded the keys with
 // its change.
 func (s *Places) OfChange(r *Resource, change *plans.InstanceChange) []Read {
-	s.planned.change = change
-	return s.Reads(InstancePlace(r, change.Addr.Module, change.Addr.Key))
+	p := InstancePlace(r, change.Addr.Module, change.Addr.Key)
+	return s.OfInstance(p, func(of KeyedRead) ([]KeyRead, bool) {
+		if keys, known := RecordedKeys(change.Reads, of); known || of.Via != nil && of.Call == nil {
+			return keys, known
+		}
+		return s.early.Read(r, p.In, p.Key, of)
+	})
 }
 
 // Reads returns the places that a place reads.
@@ -23,7 +28,7 @@ func (s *Places) Reads(p Place) []Read {
 	v := p.Node.Value()
 	switch {
 	case r != nil && p.Part == OnePart:
-		return s.ofInstance(p)
+		return s.OfInstance(p, func(of KeyedRead) ([]KeyRead, bool) { return s.early.Read(r, p.In, p.Key, of) })
 	case p.Part == OnePart:
 		return s.ofCall(p)
 	case p.Part == BaseParts && r != nil:
@@ -43,6 +48,9 @@ func (s *Places) Reads(p Place) []Read {
 // partsOfBlock splits a place with several instances of a resource into the places of these
 // instances.
 func (s *Places) partsOfBlock(p Place) []Read {
+	if s.use == toStore && !s.decided(p) {
+		return s.Along(p, nil)
+	}
 	var out []Read
 	for _, in := range s.Within(p.Node.Resource.Module, p.In) {
 		keys := s.Keys(p.Node.Resource, in)
@@ -56,26 +64,27 @@ func (s *Places) partsOfBlock(p Place) []Read {
 	return out
 }
 
-// ofInstance returns what an instance of a resource reads.
-func (s *Places) ofInstance(p Place) []Read {
-	r := p.Node.Resource
-	out := []Read{{Of: Place{Node: p.Node, In: p.In, Part: BaseParts}}}
-	for _, of := range s.byKeyOf(r) {
-		keys, known := s.readInstances(r, p, of)
-		out = s.add(out, of, r.Module, p.In, keys, known, s.refersAt(r, of.WholeNode()))
+// decided reports whether a place is all of a resource in one module instance and its keys are known.
+func (s *Places) decided(p Place) bool {
+	if s.early == nil || !s.IsInstance(p.Node.Resource.Module, p.In) {
+		return false
 	}
-	return out
+	_, known := s.early.Instances(p.Node.Resource, p.In)
+	return known
 }
 
-// readInstances returns the keys with which an instance reads a resource, an alias or a module call. It
-// returns false if they are not known.
-func (s *Places) readInstances(r *Resource, p Place, of KeyedRead) ([]KeyRead, bool) {
-	if s.planned != nil && of.Call == nil {
-		if keys, known := s.planned.recorded(of); known || of.Via != nil {
-			return keys, known
-		}
+// OfInstance returns what an instance of a resource reads: first what all instances read, then what it reads
+// by key. keys returns the keys with which it reads an object, and false if they are not known.
+func (s *Places) OfInstance(p Place, keys func(KeyedRead) ([]KeyRead, bool)) []Read {
+	r := p.Node.Resource
+	byKey := s.ofBlock(r).list
+	out := make([]Read, 1, 1+len(byKey))
+	out[0].Of = Place{Node: p.Node, In: p.In, Part: BaseParts}
+	for _, of := range byKey {
+		list, known := keys(of)
+		out = s.add(out, of, r.Module, p.In, list, known, s.refersAt(r, of.WholeNode()))
 	}
-	return s.early.Read(r, p.In, p.Key, of)
+	return out
 }
 
 // add adds the instances of an object with the given keys to list, or all instances if the keys are not
@@ -87,20 +96,44 @@ func (s *Places) add(
 	switch {
 	case !known:
 		for _, n := range of.nodes() {
-			list = append(list, Read{Place{Node: n, In: Outermost(in, SharedDepth(m, n.Module))}, at})
+			list = append(list, Read{s.near(n, m, in), at})
 		}
 		return list
 	case of.Call != nil:
 		return s.addOutputs(list, of, in, keys)
 	}
 	list = append(list, aliasBase(of, in)...)
-	if at := of.In(m, in); s.orders && isAll(s.early, of.Of, at, len(keys)) {
-		return append(list, Read{Of: Place{Node: of.Of.Node, In: at}})
+	from := of.In(m, in)
+	keys, whole := s.selected(of.Of, from, keys)
+	if whole {
+		return append(list, Read{Of: Place{Node: of.Of.Node, In: from}})
 	}
 	for _, k := range keys {
-		list = append(list, Read{InstancePlace(of.Of, of.In(m, in), k.Key), s.rangeOf(k)})
+		list = append(list, Read{InstancePlace(of.Of, from, k.Key), s.rangeOf(k)})
 	}
 	return list
+}
+
+// near returns the place of a node that a reader in the module m refers to. in is the reader's module instance.
+func (s *Places) near(n *Node, m *Module, in addrs.ModuleInstance) Place {
+	at := Outermost(in, SharedDepth(m, n.Module))
+	if s.use == toStore {
+		at = n.Module.onlyIn(at)
+	}
+	return Place{Node: n, In: at}
+}
+
+// onlyIn returns the only instance of the module in a given module instance. If a call between them may have
+// several instances, it returns the module instance that contains these.
+func (m *Module) onlyIn(at addrs.ModuleInstance) addrs.ModuleInstance {
+	if m == nil || m.Parent == nil || at.Module() == m.Path {
+		return at
+	}
+	above := m.Parent.onlyIn(at)
+	if m.Single() && above.Module() == m.Parent.Path {
+		return above.Child(m.Call.Name, addrs.NoKey)
+	}
+	return above
 }
 
 // nodes returns the nodes whose places a reader of all instances reads.
@@ -118,7 +151,7 @@ func (r KeyedRead) nodes() []*Node {
 // rangeOf returns the range of the reference that selects a key. It is needed only for messages about
 // targets.
 func (s *Places) rangeOf(k KeyRead) *hcl.Range {
-	if s.orders {
+	if s.use != toSelect {
 		return nil
 	}
 	return &k.At
@@ -132,6 +165,26 @@ func isAll(early KnownKeys, r *Resource, in addrs.ModuleInstance, n int) bool {
 	}
 	all, known := early.Instances(r, in)
 	return known && len(all) == n
+}
+
+// selected returns the keys that a reader selects of a resource in a module instance, or true if they count as
+// the whole resource. An object depends only on instances that exist.
+func (s *Places) selected(r *Resource, in addrs.ModuleInstance, keys []KeyRead) ([]KeyRead, bool) {
+	if s.use == toStore {
+		all, known := s.early.Instances(r, in)
+		if !known {
+			return nil, true
+		}
+		if !s.partial {
+			keys = slices.DeleteFunc(keys, func(k KeyRead) bool { return !containsKey(all, k.Key) })
+		}
+	}
+	return keys, s.use != toSelect && isAll(s.early, r, in, len(keys))
+}
+
+func containsKey(sorted []addrs.InstanceKey, key addrs.InstanceKey) bool {
+	_, found := slices.BinarySearchFunc(sorted, key, addrs.InstanceKey.Compare)
+	return found
 }
 
 // addOutputs adds the outputs of the module instances with the given keys to list.
@@ -166,24 +219,34 @@ func (s *Places) ofCall(p Place) []Read {
 
 // baseOfCall returns the places that all instances of a module call need.
 func (s *Places) baseOfCall(p Place) []Read {
-	apart := map[*Node]bool{}
+	var apart map[*Node]bool
 	if each := s.eachOf(p.Node.Call()); each != nil {
-		addNodes(apart, each.KeyedRead)
+		apart = newReadByKey([]KeyedRead{each.KeyedRead}).nodes
 	}
 	return s.Along(p, apart)
 }
 
 // eachOf returns the object in the for_each of a module call that decides the call's instances, or nil.
 func (s *Places) eachOf(m *Module) *Each {
-	if s.orders {
+	if s.use == toOrder {
 		return m.Each
 	}
-	out, known := s.each[m]
-	if !known {
+	return kept(s, s.each, m, func() *Each {
 		if read := m.Parent.chain(m.Repetition); read != nil {
-			out = read.each(m.eachUnits())
+			return read.each(m.eachUnits())
 		}
-		s.each[m] = out
+		return nil
+	})
+}
+
+// kept returns what find has found for a key. It calls find only if it is not in known yet.
+func kept[K comparable, T any](s *Places, known map[K]T, key K, find func() T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out, ok := known[key]
+	if !ok {
+		out = find()
+		known[key] = out
 	}
 	return out
 }
@@ -210,43 +273,69 @@ func aliasBase(of KeyedRead, from addrs.ModuleInstance) []Read {
 // ofValue returns the places that a value reads in one instance of its module. If the place covers
 // several module instances, it returns the places of the value in each of them.
 func (s *Places) ofValue(p Place, v *Value) []Read {
-	var out []Read
 	if !s.IsInstance(v.Module, p.In) {
-		for _, in := range s.Within(v.Module, p.In) {
-			out = append(out, Read{Of: Place{Node: p.Node, In: in}})
+		var out []Read
+		if s.use != toStore {
+			for _, in := range s.Within(v.Module, p.In) {
+				out = append(out, Read{Of: Place{Node: p.Node, In: in}})
+			}
 		}
-		if len(out) == 0 && s.orders { // objects that depend on the module record these dependencies
+		if len(out) == 0 && s.use != toSelect { // objects that depend on the module record these dependencies
 			return s.Along(p, nil)
 		}
 		return out
 	}
-	from := v.EvaluatedIn(p.In)
-	var apart map[*Node]bool
 	var at *hcl.Range
 	if v.Expr != nil {
 		rng := v.Expr.Range()
 		at = &rng
 	}
+	var out []Read
+	byKey := s.byValue(v)
+	for _, of := range byKey.list {
+		keys, known := s.ReadValue(v, p.In, of)
+		out = s.add(out, of, v.EvaluatedBy(), v.EvaluatedIn(p.In), keys, known, at)
+	}
+	return append(out, s.Along(p, byKey.nodes)...)
+}
+
+// readByKey is what a block or value reads only by key.
+type readByKey struct {
+	list  []KeyedRead
+	nodes map[*Node]bool // that the reader has edges to because of these reads; nil if there are none
+}
+
+func newReadByKey(list []KeyedRead) readByKey {
+	out := readByKey{list: list}
+	if len(list) > 0 {
+		out.nodes = map[*Node]bool{}
+	}
+	for _, of := range list {
+		out.nodes[of.WholeNode()] = true
+		for _, n := range of.nodes() {
+			out.nodes[n] = true
+		}
+	}
+	return out
+}
+
+// byValue returns what a value reads only by key.
+func (s *Places) byValue(v *Value) readByKey {
 	var each *Each
-	if v.Kind == Variable {
+	if v.Kind == Variable && v.Module.Parent != nil {
 		each = s.eachOf(v.Module)
 	}
-	byKey, calls := v.instancesRead(each, s.usableByKey), v.CallReads
-	if !s.orders { // a walk evaluates the references through locals one by one
-		calls = append(directReads(calls), v.callAliasReads()...)
-	}
-	if len(byKey)+len(calls) > 0 {
-		apart = map[*Node]bool{}
-	}
-	for _, of := range append(byKey, calls...) {
-		keys, known := s.ReadValue(v, p.In, of)
-		out = s.add(out, of, v.EvaluatedBy(), from, keys, known, at)
-		addNodes(apart, of)
-	}
-	if v.Kind == Variable {
-		delete(apart, v.Module.Expand) // it is in apart if the instances of the call read each other
-	}
-	return append(out, s.Along(p, apart)...)
+	return kept(s, s.byKey, v.Node, func() readByKey {
+		list, calls := v.instancesRead(each, s.usableByKey), v.CallReads
+		if s.use != toOrder { // a walk evaluates the references through locals one by one
+			calls = append(directReads(calls), v.callAliasReads()...)
+		}
+		out := newReadByKey(append(list, calls...))
+		if v.Kind == Variable {
+			delete(out.nodes, v.Module.Expand) // it is there if the instances of the call read each other
+		}
+		return out
+	})
 }
 
 // ReadValue returns what [KnownKeys.ReadValue] does, and false without keys that are known early.
@@ -261,7 +350,7 @@ func (s *Places) ReadValue(v *Value, in addrs.ModuleInstance, of KeyedRead) ([]K
 // connects two nodes within one instance of the innermost module that contains both.
 func (s *Places) Along(p Place, except map[*Node]bool) []Read {
 	from, r := p.Node, p.Node.Resource
-	if r != nil {
+	if r != nil && s.use != toStore { // its references don't have the nodes of a plan that splits blocks
 		from = r.Inputs
 	}
 	needs := s.refs.Needs(from.ID)
@@ -282,7 +371,7 @@ func (s *Places) Along(p Place, except map[*Node]bool) []Read {
 			out = append(out, Read{Place{Node: n, In: in, Part: OnePart}, at})
 			continue
 		}
-		out = append(out, Read{Place{Node: n, In: Outermost(p.In, SharedDepth(p.Node.Module, n.Module))}, at})
+		out = append(out, Read{s.near(n, p.Node.Module, p.In), at})
 	}
 	return out
 }
@@ -299,51 +388,39 @@ func insideCall(p Place, n *Node) (addrs.ModuleInstance, bool) {
 }
 
 // ReadByKey returns the nodes that a block reads only by key.
-func (s *Places) ReadByKey(r *Resource) map[*Node]bool {
-	byKey := s.byKeyOf(r)
-	if found := s.apart[r.Node]; found != nil || len(byKey) == 0 {
-		return found
+func (s *Places) ReadByKey(r *Resource) map[*Node]bool { return s.ofBlock(r).nodes }
+
+// ReadsByKey reports whether a block reads anything only by key, so that its instances may read different things.
+func (s *Places) ReadsByKey(r *Resource) bool { return len(s.ofBlock(r).list) > 0 }
+
+// ofBlock returns what a block reads only by key, directly or through values.
+func (s *Places) ofBlock(r *Resource) readByKey {
+	if s.early == nil || r.Config == nil || s.planned != nil && len(r.ByKey) == 0 {
+		return readByKey{}
 	}
-	out := map[*Node]bool{}
-	for _, of := range byKey {
-		addNodes(out, of)
-	}
-	if each := r.ChainedTo(); each != nil && each.Call != nil && out[each.Call.End] {
-		// A reference to the whole call has edges to all outputs if its end depends on the reader.
-		for _, v := range each.Call.Outputs {
-			out[v.Node] = true
+	return kept(s, s.byKey, r.Node, func() readByKey {
+		out := newReadByKey(s.listByKey(r))
+		if each := r.ChainedTo(); each != nil && each.Call != nil && out.nodes[each.Call.End] {
+			// A reference to the whole call has edges to all outputs if its end depends on the reader.
+			for _, v := range each.Call.Outputs {
+				out.nodes[v.Node] = true
+			}
 		}
-	}
-	s.apart[r.Node] = out
-	return out
+		return out
+	})
 }
 
-// addNodes adds the nodes that a reader of single instances has edges to, to the given set.
-func addNodes(set map[*Node]bool, of KeyedRead) {
-	set[of.WholeNode()] = true
-	for _, n := range of.nodes() {
-		set[n] = true
-	}
-}
-
-// byKeyOf returns what a block reads only by key, directly or through values. The expressions of imports
-// and of a provider's key may refer to the resources too, so a block that has such expressions reads whole
+// listByKey lists what a block reads only by key. The expressions of imports and of a provider's key may refer
+// to the resources too, so for targets and the order of a walk, a block that has such expressions reads whole
 // resources.
-func (s *Places) byKeyOf(r *Resource) []KeyedRead {
+func (s *Places) listByKey(r *Resource) []KeyedRead {
 	switch {
-	case s.early == nil || r.Config == nil:
-		return nil
 	case s.planned != nil:
 		return r.ByKey
-	case r.ProviderKey != nil || len(s.tree.Imports[r]) > 0:
+	case s.use != toStore && (r.ProviderKey != nil || len(s.tree.Imports[r]) > 0):
 		return r.Calls()
 	}
-	out, known := s.byKey[r]
-	if !known {
-		out = slices.Concat(r.ReadsByInstance(), r.readsVia(), directReads(r.Calls()))
-		s.byKey[r] = out
-	}
-	return out
+	return slices.Concat(r.ReadsByInstance(), r.readsVia(), directReads(r.Calls()))
 }
 
 // directReads returns a new list of the reads that go through no local.
@@ -354,7 +431,7 @@ func directReads(list []KeyedRead) []KeyedRead {
 // usableByKey reports whether a value may read single instances of a resource or alias.
 func (s *Places) usableByKey(read KeyedRead) bool {
 	switch {
-	case s.orders && s.planned == nil:
+	case s.use == toOrder && s.planned == nil:
 		return s.singly && read.Of.Readable()
 	case s.planned != nil && read.Via != nil && s.partial:
 		return false
@@ -366,7 +443,7 @@ func (s *Places) usableByKey(read KeyedRead) bool {
 // a value or a module call. It returns the range of the block if there is no such reference, and an
 // empty range if r has no block.
 func (s *Places) refersAt(r *Resource, n *Node) *hcl.Range {
-	if r.Config == nil || s.orders {
+	if r.Config == nil || s.use != toSelect {
 		return nil
 	}
 	if s.ranges[r] == nil {

@@ -3,6 +3,7 @@ package reads
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -72,20 +73,29 @@ type Places struct {
 	early   KnownKeys  // nil if no keys are known
 	prior   *states.State
 	partial bool
-	planned *plannedKeys // keys from the plan; set if the reads order Steps
-	// orders reports whether the reads order a walk, instead of selecting targets. In a plan, singly says
-	// whether values may read single instances of resources.
-	orders, singly bool
-	named          namedKeys
+	planned *plannedKeys // set if the reads order Steps
+	use     use
+	singly  bool // in a plan whose walk is ordered, whether values may read single instances of resources
+	named   namedKeys
 	// stored holds the module instances in the state, and undeclared those of them that are excluded
 	// and not declared. Both are empty if nothing is excluded.
 	stored, undeclared map[addrs.ModuleInstance]bool
 	instances          map[*Module]*moduleInstances
-	byKey              map[*Resource][]KeyedRead
-	each               map[*Module]*Each                  // by module call; see eachOf
-	apart              map[*Node]map[*Node]bool           // by block: the nodes that it reads only by key
-	ranges             map[*Resource]map[*Node]*hcl.Range // by block: its first reference to each node
+
+	mu     sync.Mutex                         // guards byKey and each; the rest isn't for concurrent use
+	byKey  map[*Node]readByKey                // by block or value
+	each   map[*Module]*Each                  // by module call; see eachOf
+	ranges map[*Resource]map[*Node]*hcl.Range // by block: its first reference to each node
 }
+
+// use is what the reads of places are followed for.
+type use uint8
+
+const (
+	toSelect use = iota // selecting targets
+	toOrder             // ordering a walk
+	toStore             // finding what stored objects depend on; see Storing
+)
 
 // namedKeys holds the keys in the addresses of targets.
 type namedKeys struct {
@@ -137,12 +147,19 @@ type Source struct {
 	Partial           bool // see Run
 }
 
+// Storing returns the places of a walk whose reads are followed to find what objects depend on. These places
+// may be asked for by several goroutines. A place that covers several instances of a module, or a resource
+// whose instances are not known, isn't split: what it reads covers several instances, too.
+func (from Source) Storing() *Places {
+	return &Places{tree: from.Tree, refs: from.Refs, early: from.Early, prior: from.Prior, partial: from.Partial,
+		use: toStore, byKey: map[*Node]readByKey{}, each: map[*Module]*Each{}}
+}
+
 // Selecting returns the places of a run whose reads are followed to select targets.
 func (from Source) Selecting() *Places {
 	s := &Places{tree: from.Tree, refs: from.Refs, early: from.Early, prior: from.Prior, partial: from.Partial,
-		instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]KeyedRead{},
-		each:  map[*Module]*Each{},
-		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]*hcl.Range{}}
+		instances: map[*Module]*moduleInstances{}, byKey: map[*Node]readByKey{}, each: map[*Module]*Each{},
+		ranges: map[*Resource]map[*Node]*hcl.Range{}}
 	s.named = namedKeys{
 		modules:   map[addrs.ModuleInstance][]addrs.ModuleInstance{},
 		instances: map[addrs.AbsResource][]addrs.InstanceKey{},
@@ -180,14 +197,14 @@ func (from Source) Selecting() *Places {
 // single instances of resources.
 func (from Source) Ordering(singly bool) *Places {
 	s := from.Selecting()
-	s.orders, s.singly = true, singly
+	s.use, s.singly = toOrder, singly
 	return s
 }
 
 // OrderingSteps returns the places of an apply, whose keys are those of its plan as far as it has them.
 func (from Source) OrderingSteps(plan *plans.Plan) *Places {
 	s := from.Selecting()
-	s.orders, s.planned = true, &plannedKeys{plan: plan, prior: from.Prior}
+	s.use, s.planned = toOrder, &plannedKeys{plan: plan, prior: from.Prior}
 	return s
 }
 
@@ -237,6 +254,9 @@ func (s *Places) Known(m *Module, in addrs.ModuleInstance) bool {
 // IsInstance reports whether at is, or may be, an instance of a module. If targets are followed, the
 // instances that no target names are represented by one address.
 func (s *Places) IsInstance(m *Module, at addrs.ModuleInstance) bool {
+	if s.use == toStore {
+		return at.Module() == m.Path
+	}
 	found := s.instancesOf(m)
 	return found.has[at] || s.planned != nil && found.more && at.Module() == m.Path
 }
@@ -288,10 +308,10 @@ func (s *Places) excludedInstances(m *Module, declared []addrs.ModuleInstance) [
 
 // Within returns the instances of a module that are in, or within, a module instance.
 func (s *Places) Within(m *Module, at addrs.ModuleInstance) []addrs.ModuleInstance {
-	found := s.instancesOf(m)
 	if s.IsInstance(m, at) {
 		return []addrs.ModuleInstance{at}
 	}
+	found := s.instancesOf(m)
 	if found.under == nil {
 		found.under = Contents[addrs.ModuleInstance]{}
 		for _, in := range found.all {
@@ -329,8 +349,7 @@ func (s *Places) Declares(r *Resource, in addrs.ModuleInstance, key addrs.Instan
 		return true
 	}
 	keys, known := s.early.Instances(r, in)
-	_, found := slices.BinarySearchFunc(keys, key, addrs.InstanceKey.Compare)
-	return found || !known
+	return !known || containsKey(keys, key)
 }
 
 // Outermost returns the module instance that contains at and has the given depth, which is the

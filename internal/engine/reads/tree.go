@@ -21,7 +21,7 @@ type Tree struct {
 	Resources []*Resource // in the order of their nodes
 	Values    []*Value
 	Nodes     []*Node // by ID
-	Repeats   bool    // whether any block or module call has instances with keys; if not, there are no Uses
+	Repeats   bool    // whether any block or module call has instances with keys
 
 	Imports  map[*Resource][]*Import   // import blocks of each resource; blocks with for_each come last
 	Siblings map[*Module][]SiblingRead // by module call: arguments that read outputs of sibling instances
@@ -44,8 +44,7 @@ type Module struct {
 
 	Mutual bool // whether an argument of the call reads outputs of other instances of the call
 
-	CallSlot int   // position among the calls in the parent module
-	Uses     *Uses // what the instances of the call depend on, except the calls around it
+	CallSlot int // position among the calls in the parent module
 
 	Expand *Node // decides the module's instances; nil for the root and for modules that exist only in the state
 	End    *Node // waits for everything in the module
@@ -81,14 +80,12 @@ type Value struct {
 	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
 	DependsOn   *lang.Refs  // depends_on of an output; may be nil
 	CallReads   []KeyedRead // single instances of module calls that Expr reads
+	AliasReads  []KeyedRead // aliases that Expr reads only by key
 	EachCall    *Each       // the call in for_each that Expr reads with each.value; see chain.go
 	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
 	Alias       *Alias      // nil unless the value is a resource, or a map with its keys; see alias.go
 	callAlias   *CallAlias  // nil unless the value is a local that is a module call; see alias_call.go
-	Uses        *Uses       // what the value depends on
-
-	elements []KeyedRead // the result of AliasReads; nil until its first call
 }
 
 // Check is a check block with its analyzed assertions.
@@ -126,7 +123,6 @@ type Resource struct {
 
 	Prior    []*states.Resource // objects in the state, by module instance
 	Recorded Recorded
-	Uses     *Uses // what the block depends on
 	// CreateBeforeDestroy is set by the block, or forced by a resource that depends on this one.
 	CreateBeforeDestroy bool
 
@@ -365,47 +361,6 @@ func (r *Resource) StoredDependencies() iter.Seq[addrs.ConfigResource] {
 			}
 		}
 	}
-}
-
-// Uses describes what a value, a block or a module call depends on. It lists the instances that
-// each instance depends on, so that the state can store dependencies by instance.
-// [Recorded.Dependencies] has the same dependencies by resource. A nil *Uses means that there are
-// no dependencies.
-type Uses struct {
-	// Values are the values of the same module, of the calling module, or of a module with a single
-	// instance that the same module calls.
-	Values []*Value
-	// Reads are the resources of the same or of the calling module, aliases of resources, and module calls of
-	// which only single instances are used. Refs is nil if all instances of a resource are used.
-	Reads []KeyedRead
-	Whole []*Resource // managed resources that are used in any other way, in all module instances
-
-	Reached []int32 // indexes of all resources that can be reached through edges of the graph
-}
-
-// ByInstance reports whether instances of the same block may use different things.
-func (u *Uses) ByInstance() bool {
-	return u != nil && slices.ContainsFunc(u.Reads, func(read KeyedRead) bool { return read.Refs != nil })
-}
-
-// All returns all managed resources that are used directly or indirectly, without regard to
-// instances.
-func (u *Uses) All(t *Tree) []*Resource {
-	if u == nil {
-		return nil
-	}
-	return t.Managed(u.Reached)
-}
-
-// Managed returns the managed ones of the resources with the given indexes.
-func (t *Tree) Managed(indexes []int32) []*Resource {
-	var out []*Resource
-	for _, i := range indexes {
-		if r := t.Resources[i]; r.Addr.Resource.Mode == addrs.Managed {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // Single reports whether a module call has one instance, without a key.

@@ -33,12 +33,12 @@ func (v *Value) instancesRead(each *Each, usable func(KeyedRead) bool) []KeyedRe
 			out = append(out, read)
 		}
 	}
-	return v.AddEach(out, each)
+	return v.addEach(out, each)
 }
 
-// AddEach adds what an argument reads with each.value of a resource or alias to list, unless the argument
+// addEach adds what an argument reads with each.value of a resource or alias to list, unless the argument
 // also reads it as a whole. each is the object in the for_each of the module call, or nil.
-func (v *Value) AddEach(list []KeyedRead, each *Each) []KeyedRead {
+func (v *Value) addEach(list []KeyedRead, each *Each) []KeyedRead {
 	if each == nil || each.Call != nil || v.Kind != Variable || !v.ReadsEachValue() ||
 		!slices.ContainsFunc(list, each.same) && each.NamedBy(v.Module.Parent, &v.Expr.Refs) {
 		return list
@@ -61,18 +61,6 @@ func (v *Value) EvaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
 		in, _ = in.Parent()
 	}
 	return in
-}
-
-// ReadsByInstance returns the resources and aliases that a value reads only by instance, also where a run
-// can't read them so.
-func (v *Value) ReadsByInstance() []KeyedRead {
-	var each *Each
-	if read := v.Module.ChainedTo(); read != nil && read.Call == nil {
-		each = read.each(nil)
-	}
-	return v.instancesRead(each, func(read KeyedRead) bool {
-		return read.Of.Config != nil && read.Of.Exprs.Repetition.Repeats()
-	})
 }
 
 // ReadsOnlyByKey reports whether every reference from a block or a value to another value is followed by
