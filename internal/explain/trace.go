@@ -62,6 +62,9 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in reads.Scope) *Sou
 	}
 	out := &Source{Reference: name, Place: placeOf(&ref.Range), Changed: Same}
 	to := in.Follow(refs, ref)
+	if to.Decides != nil { // for each.value, what it is an instance of
+		to = to.Behind()
+	}
 	_, count := ref.Subject.(addrs.CountAttr) // the index of an instance never changes
 	switch {
 	case to.Nothing(), count:
