@@ -112,7 +112,7 @@ func (w *walk) requestedCalls(c *evalContext, a *reads.Resource) ([]*actionCall,
 func (w *walk) callsFor(c *evalContext, a, r *reads.Resource) ([]*actionCall, error) {
 	x, err := c.e.expansionIn(r, c.in)
 	if err == nil && c.in.decided != nil {
-		err = c.e.complete(r, c.in)
+		err = c.e.values(r).complete(c.in)
 	}
 	if err != nil || x == nil {
 		return nil, err

@@ -17,26 +17,26 @@ import (
 // declareChecks declares every block with conditions, so the results also list blocks whose objects
 // are never reached. In a destroy run, it also records that the conditions of root outputs are not
 // checked.
-func (e *evaluator) declareChecks() {
-	if !e.op.Phase.Checks() && !e.op.Phase.Destroys() {
+func (w *walk) declareChecks() {
+	if !w.op.Phase.Checks() && !w.op.Phase.Destroys() {
 		return
 	}
-	for _, m := range e.graph.Modules {
+	for _, m := range w.graph.Modules {
 		for _, c := range m.Checks {
-			e.out.checks.Declare(checks.KindCheck, reads.InModule(m.Path, "check."+c.Config.Name))
+			w.out.checks.Declare(checks.KindCheck, reads.InModule(m.Path, "check."+c.Config.Name))
 		}
 	}
-	for _, v := range e.graph.Values {
+	for _, v := range w.graph.Values {
 		if len(v.Conditions) > 0 {
-			block := e.out.checks.Declare(checkKind(v), v.Node.Name)
-			if e.op.Phase.Destroys() && v.Kind == reads.Output && v.Module == e.graph.Root {
+			block := w.out.checks.Declare(checkKind(v), v.Node.Name)
+			if w.op.Phase.Destroys() && v.Kind == reads.Output && v.Module == w.graph.Root {
 				block.Set(v.Node.Name, checks.Unknown, nil)
 			}
 		}
 	}
-	for _, r := range e.graph.Resources {
+	for _, r := range w.graph.Resources {
 		if r.HasConditions() {
-			e.out.checks.Declare(checks.KindResource, r.Addr.String())
+			w.out.checks.Declare(checks.KindResource, r.Addr.String())
 		}
 	}
 }

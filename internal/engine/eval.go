@@ -201,7 +201,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		}
 		x, err := c.e.expansionIn(r, c.in)
 		if err == nil && c.in.decided != nil {
-			err = c.e.complete(r, c.in)
+			err = c.e.values(r).complete(c.in)
 		}
 		if err == nil && x != nil && x.value != cty.NilVal {
 			return x.value, nil

@@ -59,7 +59,7 @@ func (w *walk) inspectLate(ctx context.Context) {
 		case x == nil:
 			_ = w.eval.values(r).fromState()
 		case x.value == cty.NilVal && w.op.Phase.Applies():
-			_ = w.eval.completeWhole(r, w.modules.of(w.graph.Root)[0], x)
+			_ = w.eval.values(r).setWhole(w.modules.of(w.graph.Root)[0], x)
 		}
 	}
 	w.inspect(ctx, w.eval)

@@ -111,7 +111,7 @@ func newInstanceNeeds(e *evaluator) *instanceNeeds {
 	if !e.applies() {
 		own.unfinished = nil
 	}
-	return &instanceNeeds{e: &own, places: e.graph.Storing(&own, e.op.Prior, e.op.Partial()),
+	return &instanceNeeds{e: &own, places: e.graph.Storing(knownKeys{&own}, e.op.Prior, e.op.Partial()),
 		known: map[reads.Place][]need{}, stored: map[reads.Place][]addrs.AbsInstance{},
 		lost: sync.OnceValue(func() bool { return !namesInstances(e.op.Prior) })}
 }

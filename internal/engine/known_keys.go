@@ -9,10 +9,11 @@ import (
 	"tofu/internal/engine/reads"
 )
 
-// An evaluator finds the keys with which blocks and values read instances, before a walk as well as during
-// it. Before a walk, everything that depends on a resource is unknown (early.go).
+// knownKeys finds the keys with which blocks and values read instances, before a walk as well as during it.
+// Before a walk, everything that depends on a resource is unknown (early.go).
+type knownKeys struct{ *evaluator }
 
-var _ reads.KnownKeys = (*evaluator)(nil)
+var _ reads.KnownKeys = knownKeys{}
 
 // keysContext returns the context for evaluations of keys. Before a walk, providers haven't been started, so
 // provider functions are not called and return unknown values.
@@ -24,7 +25,7 @@ func (e *evaluator) keysContext() context.Context {
 }
 
 // Instances implements reads.KnownKeys.
-func (e *evaluator) Instances(r *reads.Resource, at addrs.ModuleInstance) ([]addrs.InstanceKey, bool) {
+func (e knownKeys) Instances(r *reads.Resource, at addrs.ModuleInstance) ([]addrs.InstanceKey, bool) {
 	x := e.expansionOf(r, e.moduleAt(r.Module, at))
 	if x == nil || x.mode == repeatUnknown {
 		return nil, false
@@ -33,7 +34,7 @@ func (e *evaluator) Instances(r *reads.Resource, at addrs.ModuleInstance) ([]add
 }
 
 // ModuleInstances implements reads.KnownKeys.
-func (e *evaluator) ModuleInstances(m *reads.Module) ([]addrs.ModuleInstance, bool) {
+func (e knownKeys) ModuleInstances(m *reads.Module) ([]addrs.ModuleInstance, bool) {
 	all, known := e.within(m, addrs.RootInstance)
 	out := make([]addrs.ModuleInstance, len(all))
 	for i, in := range all {
@@ -43,7 +44,7 @@ func (e *evaluator) ModuleInstances(m *reads.Module) ([]addrs.ModuleInstance, bo
 }
 
 // Read implements reads.KnownKeys.
-func (e *evaluator) Read(
+func (e knownKeys) Read(
 	r *reads.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read reads.KeyedRead,
 ) ([]reads.KeyRead, bool) {
 	in := e.moduleAt(r.Module, at)
@@ -63,7 +64,7 @@ func (e *evaluator) Read(
 }
 
 // ReadValue implements reads.KnownKeys.
-func (e *evaluator) ReadValue(
+func (e knownKeys) ReadValue(
 	v *reads.Value, at addrs.ModuleInstance, read reads.KeyedRead,
 ) ([]reads.KeyRead, bool) {
 	m := v.Module

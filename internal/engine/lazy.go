@@ -187,26 +187,26 @@ func (e *evaluator) callsIn(m *reads.Module, parent *moduleInstance) (*callInsta
 	return parent.calls[m.CallSlot], nil
 }
 
-// complete sets the value of a resource in one module instance. All of its Steps there have ended.
-func (e *evaluator) complete(r *reads.Resource, in *moduleInstance) error {
-	x := in.resources[r.Slot]
-	if x == nil || e.over {
+// complete sets the value of the resource in one module instance. All of its Steps there have ended.
+func (rv resourceValues) complete(in *moduleInstance) error {
+	x := in.resources[rv.r.Slot]
+	if x == nil || rv.e.over {
 		return nil
 	}
-	return in.decided.whole[r.Slot].do(e, func(e *evaluator) error { return e.completeWhole(r, in, x) })
+	return in.decided.whole[rv.r.Slot].do(rv.e, func(e *evaluator) error { return e.values(rv.r).setWhole(in, x) })
 }
 
-func (e *evaluator) completeWhole(r *reads.Resource, in *moduleInstance, x *expansion) error {
+// setWhole sets the value of the resource in one module instance, unless it is set.
+func (rv resourceValues) setWhole(in *moduleInstance, x *expansion) error {
 	if x.value != cty.NilVal {
 		return nil
 	}
-	rv := e.values(r)
 	in.decided.mu.Lock()
 	unread := rv.fillFromState(in, x)
 	in.decided.mu.Unlock()
 	remaining, err := rv.resulting(in, x)
 	x.value = rv.whole(remaining)
-	e.unfinished.completed(r.Addr.Resource.InInstance(in.addr))
+	rv.e.unfinished.completed(rv.r.Addr.Resource.InInstance(in.addr))
 	return tfdiags.Join(unread, err)
 }
 

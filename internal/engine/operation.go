@@ -59,7 +59,7 @@ func newOperation(phase phase.Phase, cfg *configs.Config, prior *states.State, e
 		Phase: phase, Config: cfg, Prior: prior, Mode: plans.Normal, Schema: env.Schema, Known: env.Known,
 		Timings: env.Timings, Warn: env.Warn,
 	}}
-	op.Early = func(g *graph.Graph) reads.KnownKeys { return newEarlyValues(op, g).e }
+	op.Early = func(g *graph.Graph) reads.KnownKeys { return knownKeys{newEarlyValues(op, g).e} }
 	if env.Provisioner != nil {
 		op.Provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {
 			impl := env.Provisioner(typ)

@@ -72,7 +72,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers,
 		stored: &storedCalls{}}
 	w.eval.unfinished = newUnfinished(w)
-	w.eval.declareChecks()
+	w.declareChecks()
 	root := newModuleInstance(g.Root, addrs.RootInstance)
 	if op.Phase != phase.Validate {
 		w.eval.lazyCtx = ctx
