@@ -105,7 +105,7 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	switch len(parts) {
 	case 3:
 	case 4:
-		if !strings.ContainsAny(parts[0], ".:") && parts[0] != "localhost" {
+		if !isRegistryHost(parts[0]) {
 			return ModuleSource{}, fmt.Errorf("%q is not a module registry host, because it contains no dot", parts[0])
 		}
 		host, err = ParseHost(parts[0])
@@ -114,6 +114,9 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 		}
 		if host == "github.com" || host == "bitbucket.org" || host == "gitlab.com" {
 			return ModuleSource{}, fmt.Errorf("%s is not a module registry", host)
+		}
+		if !isRegistryHost(host) {
+			host += ":443" // without a port, it could not be told from a namespace
 		}
 		parts = parts[1:]
 	default:
@@ -135,15 +138,19 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
 }
 
+// isRegistryHost reports whether the first part of an address with four parts may be a host.
+func isRegistryHost(name string) bool { return strings.ContainsAny(name, ".:") || name == "localhost" }
+
 // splitSubdir splits "//SUBDIR" from an address. It ignores the "//" of a URL scheme and any "//"
 // in the query.
 func splitSubdir(text string) (address, subdir string, err error) {
 	place, query, hasQuery := strings.Cut(text, "?")
 	start := 0
-	if i := strings.Index(place, "/"); i > 0 && strings.HasPrefix(place[i-1:], "://") {
+	i := strings.Index(place, "/")
+	if i > 0 && strings.HasPrefix(place[i-1:], "://") && !strings.HasSuffix(place[:i], "::") {
 		start = i + len("//")
 	}
-	i := strings.Index(place[start:], "//")
+	i = strings.Index(place[start:], "//")
 	if i < 0 {
 		return text, "", nil
 	}

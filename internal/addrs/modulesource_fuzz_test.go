@@ -17,7 +17,7 @@ func FuzzParseModuleSource(f *testing.F) {
 		"git::https://user:secret@example.com/x.git", "https://example.com/x.zip?archive=tar.gz//y", "/abs//../x",
 		"s3::https://s3.amazonaws.com/b/k",
 		"b.s3.eu-west-1.amazonaws.com/k.zip", "oci://example.com/a//b?tag=1", "file:///a//./..", "git::/x",
-		"git::-oProxyCommand=x@h:y", "//", "%", "a::b::c", "0.\ufffd/0/0/0", "/a%",
+		"git::-oProxyCommand=x@h:y", "//", "%", "a::b::c", "git:://", "registry:443/a/b/c", "0.\ufffd/0/0/0", "/a%",
 	} {
 		f.Add(text, false)
 		f.Add(text, true)
