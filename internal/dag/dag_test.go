@@ -297,6 +297,27 @@ func TestCyclic(t *testing.T) {
 		if acyclic := len(on) == 0; g.Acyclic() != acyclic || ordered != acyclic {
 			t.Fatalf("Acyclic and Order don't report %v", acyclic)
 		}
+		closing := map[ID][]int{}
+		for id, i := range Closing(g.Len(), g.need) {
+			if to := g.Needs(id)[i]; !g.Reach(to)[id] {
+				t.Fatalf("the dependency of %d on %d closes no cycle", id, to)
+			}
+			closing[id] = append(closing[id], i)
+		}
+		open := new(Graph)
+		for range g.Len() {
+			open.Add()
+		}
+		for id := range ID(g.Len()) {
+			for i, to := range g.Needs(id) {
+				if !slices.Contains(closing[id], i) {
+					open.Connect(id, to)
+				}
+			}
+		}
+		if !open.Acyclic() {
+			t.Fatalf("there is still a cycle without %v", closing)
+		}
 		below, above := g.Reach(on...), ReachIn(g.Dependents(), on...)
 		for id, cyclic := range g.Cyclic() {
 			if want := below[id] && above[id]; cyclic != want {

@@ -5,37 +5,57 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 )
 
-// WithIndirect returns, for sets of dependencies of objects in the state, the same sets with the
-// indirect dependencies: those of the resources in the set, and so on. Programs that order
-// destructions only by what an object lists need them. Sets without indirect dependencies are left
-// out. A chain of n resources has n²/2 indirect dependencies, so a set gets the nearest ones up to a
-// number that depends on the size of the state.
-func (s *State) WithIndirect() map[*Dependencies]*Dependencies {
-	search := newIndirectSearch(s)
-	numbers := map[*Dependencies][]int{} // nil for sets without indirect dependencies
-	for _, user := range search.users {
-		all, known := numbers[user.set]
-		if !known {
-			all = search.complete(user.set)
-			numbers[user.set] = all
-		}
-		if slices.Contains(all, user.resource) { // on a cycle, which must not become larger
-			numbers[user.set] = nil
-		}
+// Listed says which dependencies the objects of a state list in a file, for programs that order
+// destructions only by these lists.
+type Listed struct {
+	acyclic  map[setOf]*Dependencies         // sets that are without some dependencies
+	indirect map[*Dependencies]*Dependencies // sets with their indirect dependencies
+}
+
+// setOf is a set of dependencies that objects of a resource have.
+type setOf struct {
+	set *Dependencies
+	of  addrs.ConfigResource
+}
+
+// Acyclic returns a set of dependencies of a resource without those that close a cycle. Other
+// programs can't destroy objects on a cycle. The instances of resources can depend on each other
+// without a cycle of instances, for example after moves.
+func (l *Listed) Acyclic(of addrs.ConfigResource, set *Dependencies) *Dependencies {
+	if without, ok := l.acyclic[setOf{set, of}]; ok {
+		return without
 	}
-	out := make(map[*Dependencies]*Dependencies)
+	return set
+}
+
+// Indirect returns a result of Acyclic with its indirect dependencies: those of the resources in the
+// set, and so on. It returns nil if there are none. A chain of n resources has n²/2 indirect
+// dependencies, so a set gets the nearest ones up to a number that depends on the size of the state.
+func (l *Listed) Indirect(set *Dependencies) *Dependencies { return l.indirect[set] }
+
+// Listed finds the dependencies that all objects of the state list.
+func (s *State) Listed() *Listed {
+	search := newIndirectSearch(s)
 	ranks := search.ranks()
-	for set, all := range numbers {
-		if all != nil {
-			slices.SortFunc(all, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
-			list := make([]addrs.ConfigResource, len(all))
-			for i, n := range all {
-				list[i] = search.addrs[n]
-			}
-			out[set] = &Dependencies{list}
+	out := &Listed{search.cutCycles(s, ranks), make(map[*Dependencies]*Dependencies)}
+	for _, user := range search.users {
+		if _, known := out.indirect[user.set]; known {
+			continue
 		}
+		all := search.complete(user.set)
+		if all == nil {
+			out.indirect[user.set] = nil
+			continue
+		}
+		slices.SortFunc(all, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
+		list := make([]addrs.ConfigResource, len(all))
+		for i, n := range all {
+			list[i] = search.addrs[n]
+		}
+		out.indirect[user.set] = &Dependencies{list}
 	}
 	return out
 }
@@ -116,6 +136,100 @@ func (f *indirectSearch) numbersOf(set *Dependencies) []int {
 			out[i] = f.number(dep)
 		}
 		f.sets[set] = out
+	}
+	return out
+}
+
+// cutCycles removes dependencies until there is no cycle, and returns the sets that have changed. On
+// and between cycles, it first removes dependencies that only some objects of a resource have. A
+// moved object may still have those of its former resource. What all objects depend on is likely to
+// be in the configuration, from which other programs would add it again.
+func (f *indirectSearch) cutCycles(s *State, ranks []int) map[setOf]*Dependencies {
+	order := make([]int, len(ranks))
+	for n, rank := range ranks {
+		order[rank] = n
+	}
+	need := func(id dag.ID, i int) (dag.ID, bool) {
+		needs := f.direct[order[id]]
+		if i == len(needs) {
+			return 0, false
+		}
+		return dag.ID(ranks[needs[i]]), true
+	}
+	if dag.Acyclic(len(order), need) {
+		return nil
+	}
+	cut := make([]*Dependencies, len(f.addrs))
+	remove := func(n int, list []addrs.ConfigResource) {
+		if len(list) == 0 {
+			return
+		}
+		gone := NewDependencies(list)
+		f.direct[n] = slices.DeleteFunc(slices.Clone(f.direct[n]), func(dep int) bool { return gone.Has(f.addrs[dep]) })
+		cut[n] = cut[n].Union(gone)
+	}
+	common, cyclic := s.common(), f.cyclic()
+	for n, needs := range f.direct {
+		var some []addrs.ConfigResource
+		for _, dep := range needs {
+			if cyclic[n] && cyclic[dep] && !common[f.addrs[n]].Has(f.addrs[dep]) {
+				some = append(some, f.addrs[dep])
+			}
+		}
+		remove(n, some)
+	}
+	closing := map[int][]addrs.ConfigResource{}
+	for id, i := range dag.Closing(len(order), need) {
+		n := order[id]
+		closing[n] = append(closing[n], f.addrs[f.direct[n][i]])
+	}
+	for n, list := range closing {
+		remove(n, list)
+	}
+	out := map[setOf]*Dependencies{}
+	for i, user := range f.users {
+		if cut[user.resource] != nil {
+			key := setOf{user.set, f.addrs[user.resource]}
+			if _, known := out[key]; !known {
+				out[key] = user.set.Without(cut[user.resource])
+			}
+			f.users[i].set = out[key]
+		}
+	}
+	return out
+}
+
+// cyclic returns whether each resource is on a cycle or between cycles.
+func (f *indirectSearch) cyclic() []bool {
+	g := new(dag.Graph)
+	for range f.addrs {
+		g.Add()
+	}
+	for n, needs := range f.direct {
+		for _, dep := range needs {
+			g.Connect(dag.ID(n), dag.ID(dep))
+		}
+	}
+	return g.Cyclic()
+}
+
+// common returns the dependencies that all objects of a resource have.
+func (s *State) common() map[addrs.ConfigResource]*Dependencies {
+	out := map[addrs.ConfigResource]*Dependencies{}
+	for r := range s.Resources() {
+		of := r.Addr.Config()
+		for _, inst := range r.Instances {
+			for o := range inst.Objects() {
+				all, known := out[of]
+				switch {
+				case !known:
+					all = o.Dependencies
+				case all != o.Dependencies:
+					all = all.Without(all.Without(o.Dependencies))
+				}
+				out[of] = all
+			}
+		}
 	}
 	return out
 }

@@ -35,7 +35,7 @@ func stateWith(text string) *states.State {
 	return s
 }
 
-func TestWithIndirect(t *testing.T) {
+func TestListed(t *testing.T) {
 	for name, c := range map[string]struct{ state, want string }{
 		"chain":               {"a:\nb: a\nc: b\nd: c", "c: a b\nd: a b c"},
 		"diamond":             {"top:\nl: top\nr: top\nbottom: l r", "bottom: l r top"},
@@ -43,16 +43,26 @@ func TestWithIndirect(t *testing.T) {
 		"already closed":      {"a:\nb: a\nc: a b\nd: c", "d: a b c"},
 		"instances differ":    {"a:\nx:\nb#1: a\nb#2: x\nc: b", "c: a b x"},
 		"no object":           {"c: gone\nd: c", "d: c gone"},
-		"cycle":               {"a: b\nb: c\nc: a\nd: a", "d: a b c"},
-		"one user on a cycle": {"a: b\nb: a\nc: b", "c: a b"},
+		"cycle":               {"a: b\nb: c\nc: a\nd: a", "a: b c\nc:\nd: a b c"},
+		"one user on a cycle": {"a: b\nb: a\nc: b", "b:"},
+		"cycles that meet":    {"a: b d\nb: a c\nc: a b\nd: b", "a: b c d\nb: c\nc:\nd: b c"},
+		"shared set":          {"a: b\nb: c\nc: a b\nd: a b", "a: b c\nc:\nd: a b c"},
+		"own resource":        {"a#1:\na#2: a b\nb:\nc: a", "a: b\nc: a b"},
+		"moved to the first":  {"a#1:\na#2: b\nb: a", "a:"},
+		"moved to the last":   {"p: q\nq#1:\nq#2: p", "q:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, got := stateWith(c.state), []string{}
-			indirect := s.WithIndirect()
+			listed := s.Listed()
 			for _, r := range s.Sorted() {
 				for _, key := range r.SortedKeys() {
-					if all := indirect[r.Instances[key].Current.Dependencies]; all != nil {
-						got = append(got, r.Addr.Resource.Name+":"+names(all))
+					set := r.Instances[key].Current.Dependencies
+					list := listed.Acyclic(r.Addr.Config(), set)
+					if all := listed.Indirect(list); all != nil {
+						list = all
+					}
+					if list != set {
+						got = append(got, r.Addr.Resource.Name+":"+names(list))
 					}
 				}
 			}
@@ -80,15 +90,18 @@ func TestManyIndirect(t *testing.T) {
 		fmt.Fprintf(&text, "r%04d: r%04d\n", i, i-1)
 	}
 	s := stateWith(text.String())
-	indirect, total := s.WithIndirect(), 0
-	for _, set := range indirect {
-		total += set.Len() - 1
+	listed, total := s.Listed(), 0
+	all := func(name string) *states.Dependencies {
+		obj := s.Current(addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "t", Name: name}})
+		return listed.Indirect(obj.Dependencies)
+	}
+	for i := 2; i < n; i++ {
+		total += all(fmt.Sprintf("r%04d", i)).Len() - 1
 	}
 	if total < n || total > 15*n {
 		t.Errorf("%d indirect dependencies of %d objects", total, n)
 	}
-	last := s.Instance(addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "t", Name: "r3999"}})
-	got := strings.Fields(names(indirect[last.Current.Dependencies]))
+	got := strings.Fields(names(all("r3999")))
 	if !slices.Contains(got, "r3998") || !slices.Contains(got, "r3990") || slices.Contains(got, "r3000") {
 		t.Errorf("the last one of the chain depends on %v", got)
 	}

@@ -171,7 +171,7 @@ func (d *dependencyRepair) compare(s *State) {
 	for addr, old := range d.old {
 		if !d.present(addr) {
 			d.lost[addr] = old
-		} else if gone := old.without(now[addr]); gone != nil {
+		} else if gone := old.Without(now[addr]); gone != nil {
 			d.lost[addr] = gone
 		}
 	}
@@ -188,8 +188,8 @@ func (d *dependencyRepair) compare(s *State) {
 	}
 }
 
-// without returns the elements of d that other does not have.
-func (d *Dependencies) without(other *Dependencies) *Dependencies {
+// Without returns the elements of d that other does not have.
+func (d *Dependencies) Without(other *Dependencies) *Dependencies {
 	if d.Equal(other) {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (d *dependencyRepair) complete(addr addrs.ConfigResource, deps *Dependencie
 		d.completed[key] = out
 	}
 	if out != deps && out.Has(addr) {
-		return out.without(NewDependencies([]addrs.ConfigResource{addr}))
+		return out.Without(NewDependencies([]addrs.ConfigResource{addr}))
 	}
 	return out
 }

@@ -68,3 +68,55 @@ func TestNearestDependencies(t *testing.T) {
 		t.Errorf("the next snapshot is\n%s", got)
 	}
 }
+
+// TestCycle checks that the lists in a snapshot form no cycle, and that reading it returns all
+// dependencies, also if the objects of a resource have different ones.
+func TestCycle(t *testing.T) {
+	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.Provider{Host: addrs.DefaultHost,
+		Namespace: "n", Type: "lab"}}}
+	at := func(name string) addrs.AbsInstance {
+		return addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: name}}
+	}
+	object := func(names ...string) *states.Object {
+		var list []addrs.ConfigResource
+		for _, name := range names {
+			list = append(list, at(name).Config())
+		}
+		return &states.Object{Attrs: []byte(`{}`), Dependencies: states.NewDependencies(list)}
+	}
+	state := states.New()
+	state.SetCurrent(at("a"), object("b"), provider)
+	state.SetCurrent(at("b"), object("c"), provider)
+	state.SetCurrent(at("c").Abs().Instance(addrs.IntKey(0)), object(), provider)
+	state.SetCurrent(at("c").Abs().Instance(addrs.IntKey(1)), object("a", "d"), provider)
+	state.SetDeposed(at("c").Abs().Instance(addrs.IntKey(1)), "00000001", object("a"), provider)
+	state.SetCurrent(at("d"), object(), provider)
+	state.SetCurrent(at("e"), object("a"), provider)
+	data, err := Encode(&File{Lineage: "l", State: state}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"dependencies":["lab_object.b","lab_object.c","lab_object.d"]`, // of a
+		`"dependencies":["lab_object.c","lab_object.d"]`,                // of b
+		`"dependencies":["lab_object.d"]`,                               // of c[1]
+		`{"object":"lab_object.c[1]","unlisted":["lab_object.a"]}`,
+		`{"object":"lab_object.c[1]","deposed":"00000001","unlisted":["lab_object.a"]}`,
+		`{"resource":"lab_object.e","dependencies":["lab_object.a"]}`,
+	} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("the snapshot has no %s:\n%s", want, data)
+		}
+	}
+	file, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Equal(file.State, state) {
+		t.Errorf("read again:\n%s", data)
+	}
+	text := strings.Replace(string(data), `"unlisted":["lab_object.a"]`, `"unlisted":["lab_object"]`, 1)
+	if _, err := Parse([]byte(text)); err == nil {
+		t.Error("no error for an invalid address")
+	}
+}

@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,23 +14,33 @@ import (
 
 // The instances on which objects depend are in a separate list at the end of a snapshot. Other
 // programs that read version 4 ignore the list, and drop it when they write the file. In journal
-// entries, these instances are part of the object.
+// entries, these instances are part of the object. The list also has the dependencies by resource
+// that an object does not list, because they close a cycle; see [states.Listed].
 
 const dependencyInstances = "dependency_instances"
 
-// dependencyInstancesV4 holds the instances on which one object depends.
+// dependencyInstancesV4 holds the instances on which one object depends, and the resources on which
+// it depends but that it does not list.
 type dependencyInstancesV4 struct {
-	Object    string   `json:"object"`
-	Deposed   string   `json:"deposed"`
-	Instances []string `json:"instances"`
+	Object    string          `json:"object"`
+	Deposed   string          `json:"deposed"`
+	Instances []string        `json:"instances"`
+	Unlisted  json.RawMessage `json:"unlisted"`
 }
 
 // writeDependencyInstances writes the instances on which the objects of resources depend. It writes
 // nothing if there are none.
-func writeDependencyInstances(w *writer, resources []*states.Resource) {
+func writeDependencyInstances(w *writer, resources []*states.Resource, listed *states.Listed) {
 	open := false
 	write := func(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object) {
-		if obj == nil || len(obj.DependencyInstances) == 0 {
+		if obj == nil {
+			return
+		}
+		var unlisted *states.Dependencies
+		if list := listed.Acyclic(addr.Config(), obj.Dependencies); list != obj.Dependencies {
+			unlisted = obj.Dependencies.Without(list)
+		}
+		if len(obj.DependencyInstances) == 0 && unlisted == nil {
 			return
 		}
 		if !open {
@@ -41,7 +52,13 @@ func writeDependencyInstances(w *writer, resources []*states.Resource) {
 		w.open('{')
 		w.string("object", addr.String())
 		w.optional("deposed", string(deposed))
-		writeInstanceList(w, "instances", obj.DependencyInstances)
+		if len(obj.DependencyInstances) > 0 {
+			writeInstanceList(w, "instances", obj.DependencyInstances)
+		}
+		if unlisted != nil {
+			w.key("unlisted")
+			w.addresses(unlisted)
+		}
 		w.close('}')
 	}
 	for _, r := range resources {
@@ -68,11 +85,14 @@ func writeInstanceList(w *writer, name string, list []addrs.AbsInstance) {
 	w.close(']')
 }
 
-// addDependencyInstances sets the instances on which objects depend. It ignores objects that are
-// not in the state, because another program may have removed them.
-func addDependencyInstances(s *states.State, list []dependencyInstancesV4) error {
+// addDependencyInstances sets the instances on which objects depend, and adds the resources that they
+// don't list. It ignores objects that are not in the state, because another program may have removed
+// them.
+func (r *reader) addDependencyInstances() error {
 	p := instanceParser{}
-	for _, in := range list {
+	type parts struct{ listed, unlisted *states.Dependencies }
+	wholes := map[parts]*states.Dependencies{}
+	for _, in := range r.instances {
 		addr, err := p.parse(in.Object)
 		if err != nil {
 			return err
@@ -81,8 +101,21 @@ func addDependencyInstances(s *states.State, list []dependencyInstancesV4) error
 		if err != nil {
 			return err
 		}
-		if obj := s.Object(addr, addrs.DeposedKey(in.Deposed)); obj != nil {
-			obj.DependencyInstances = instances
+		unlisted, err := r.decoder.dependencies(in.Unlisted)
+		if err != nil {
+			return err
+		}
+		obj := r.file.State.Object(addr, addrs.DeposedKey(in.Deposed))
+		if obj == nil {
+			continue
+		}
+		obj.DependencyInstances = instances
+		if unlisted != nil {
+			key := parts{obj.Dependencies, unlisted}
+			if wholes[key] == nil {
+				wholes[key] = key.listed.Union(unlisted)
+			}
+			obj.Dependencies = wholes[key]
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 // snapshots, except its instance key, deposed key and provider.
 func EncodeObject(obj *states.Object) ([]byte, error) {
 	w := &chunk{writer: writer{first: true}}
-	if err := new(Encoder).writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj, nil); err != nil {
+	if err := new(Encoder).writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj, obj.Dependencies); err != nil {
 		return nil, err
 	}
 	if len(obj.DependencyInstances) > 0 {

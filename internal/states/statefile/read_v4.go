@@ -38,8 +38,7 @@ func newReader(data []byte) *reader {
 
 func readV4(data []byte) (*File, error) {
 	r := newReader(data)
-	if !r.Members(r.top) || !r.End() || !r.check(addDependencyInstances(r.file.State, r.instances)) ||
-		!r.check(r.setNearest()) {
+	if !r.Members(r.top) || !r.End() || !r.check(r.setNearest()) || !r.check(r.addDependencyInstances()) {
 		return nil, DamagedError{r.failure()}
 	}
 	if v := r.file.TerraformVersion; v != "" && !versionPattern.MatchString(v) {
@@ -57,11 +56,11 @@ func Salvage(data []byte) (*File, []string) {
 	if !r.Members(r.top) || !r.End() {
 		r.problem("the text after %s can't be read: %s", place(data, int64(r.Pos)+1), r.failure())
 	}
-	if err := addDependencyInstances(r.file.State, r.instances); err != nil {
-		r.problem("some dependencies are missing: %s", err)
-	}
 	if err := r.setNearest(); err != nil {
 		r.problem("some dependencies may be indirect: %s", err)
+	}
+	if err := r.addDependencyInstances(); err != nil {
+		r.problem("some dependencies are missing: %s", err)
 	}
 	r.file.State.Prune()
 	return r.file, r.problems

@@ -37,9 +37,8 @@ func Encode(f *File, opts *Options) ([]byte, error) {
 // objects by pointer, so objects must be immutable. It is not safe for concurrent use, and all its snapshots must have the same
 // options.
 type Encoder struct {
-	texts map[*states.Object]encoded // encoded objects; nil if they are not kept
-	// indirect holds sets with the indirect dependencies in the state of the snapshot that is encoded.
-	indirect map[*states.Dependencies]*states.Dependencies
+	texts  map[*states.Object]encoded // encoded objects; nil if they are not kept
+	listed *states.Listed             // for the snapshot that is encoded
 }
 
 // encoded is the JSON of an object, with the dependencies that it has there.
@@ -77,13 +76,13 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	w.key("resources")
 	w.open('[')
 	resources := inFileOrder(f.State)
-	e.indirect = f.State.WithIndirect()
+	e.listed = f.State.Listed()
 	chunks, err := e.chunks(w, resources)
 	if err != nil {
 		return nil, err
 	}
 	end := &writer{indent: w.indent, depth: w.depth, first: len(resources) == 0}
-	if err := writeEnd(end, f, resources, chunks); err != nil {
+	if err := e.writeEnd(end, f, resources, chunks); err != nil {
 		return nil, err
 	}
 	out := join(w.buf, chunks, end.buf)
@@ -92,7 +91,7 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 }
 
 // writeEnd writes the rest of a snapshot, beginning with the end of the list of resources.
-func writeEnd(w *writer, f *File, resources []*states.Resource, chunks []chunk) error {
+func (e *Encoder) writeEnd(w *writer, f *File, resources []*states.Resource, chunks []chunk) error {
 	w.close(']')
 	w.key("check_results")
 	if f.State != nil {
@@ -100,7 +99,7 @@ func writeEnd(w *writer, f *File, resources []*states.Resource, chunks []chunk) 
 	} else {
 		writeChecks(w, nil)
 	}
-	writeDependencyInstances(w, resources)
+	writeDependencyInstances(w, resources, e.listed)
 	writeNearestLists(w, chunks)
 	if len(f.InDoubt) > 0 {
 		w.key(inDoubt)
@@ -209,8 +208,15 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 	if !keyed {
 		w.string("provider", r.Provider.String())
 	}
-	nearest := sharedDependencies(r)
-	indirect := e.indirect[nearest]
+	of := r.Addr.Config()
+	nearest := e.listed.Acyclic(of, sharedDependencies(r))
+	indirect := e.listed.Indirect(nearest)
+	deps := func(obj *states.Object) *states.Dependencies {
+		if obj.Dependencies != nil && indirect != nil {
+			return indirect
+		}
+		return e.listed.Acyclic(of, obj.Dependencies)
+	}
 	if indirect != nil {
 		writeNearest(&w.nearest, r.Addr, nearest)
 	}
@@ -222,12 +228,13 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 			provider = addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}.String()
 		}
 		if inst.Current != nil {
-			if err := e.writeObject(w, key, addrs.NotDeposed, provider, inst.Current, indirect); err != nil {
+			if err := e.writeObject(w, key, addrs.NotDeposed, provider, inst.Current, deps(inst.Current)); err != nil {
 				return err
 			}
 		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
-			if err := e.writeObject(w, key, deposed, provider, inst.Deposed[deposed], indirect); err != nil {
+			obj := inst.Deposed[deposed]
+			if err := e.writeObject(w, key, deposed, provider, obj, deps(obj)); err != nil {
 				return err
 			}
 		}
@@ -238,10 +245,10 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 }
 
 // writeObject writes an object: first the fields that depend on its position in the state, then its
-// contents. If indirect is not nil, it replaces the object's dependencies.
+// contents with the given dependencies.
 func (e *Encoder) writeObject(
 	w *chunk, key addrs.InstanceKey, deposed addrs.DeposedKey, provider string, obj *states.Object,
-	indirect *states.Dependencies,
+	deps *states.Dependencies,
 ) error {
 	w.item()
 	w.open('{')
@@ -256,10 +263,7 @@ func (e *Encoder) writeObject(
 	w.optional("deposed", string(deposed))
 	w.optional("provider", provider)
 	w.between() // the separator is not part of the kept text, because the fields before it may differ
-	start, copies, deps := len(w.buf), len(w.copies), obj.Dependencies
-	if deps != nil && indirect != nil {
-		deps = indirect
-	}
+	start, copies := len(w.buf), len(w.copies)
 	if was, ok := e.texts[obj]; ok && was.dependencies.Equal(deps) {
 		w.buf = append(w.buf, was.text...)
 	} else if err := w.content(obj, deps); err != nil {
@@ -273,7 +277,7 @@ func (e *Encoder) writeObject(
 }
 
 // content writes the fields of an object that do not depend on its position in the state. deps holds
-// its dependencies, with or without indirect ones.
+// the dependencies that it lists.
 func (w *chunk) content(obj *states.Object, deps *states.Dependencies) error {
 	w.label("schema_version")
 	w.buf = strconv.AppendInt(w.buf, obj.SchemaVersion, 10)
