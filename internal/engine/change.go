@@ -241,8 +241,8 @@ func (p *instancePlan) plan(
 // planReplacement asks the provider to plan the new object of a replacement as if it were a
 // creation. Unlike in the plan of an update, values that the provider decides are unknown again,
 // and ignore_changes has no effect, since there are no prior values to keep. config is the
-// configuration with the prior values of attributes in ignore_changes. Where it differs from the
-// written configuration, the new value is as sensitive as the old one.
+// configuration with the prior values of attributes in ignore_changes. Where it has these, the new
+// value is as sensitive as the old one.
 func (p *instancePlan) planReplacement(
 	ctx context.Context, old *objectState, prop *desired, config cty.Value, private []byte,
 ) (resp providers.PlanResponse, after cty.Value, err error) {
@@ -254,7 +254,7 @@ func (p *instancePlan) planReplacement(
 		return resp, cty.NilVal, err
 	}
 	after = p.markConfigured(resp.Planned, prop, none, prop.config)
-	if kept := keptMarks(nil, prop.config, config, old); len(kept) > 0 {
+	if kept := p.keptMarks(nil, prop.config, config, old); len(kept) > 0 {
 		after = after.MarkWithPaths(kept)
 	}
 	return resp, after, nil
@@ -321,7 +321,7 @@ func (p *instancePlan) mark(planned cty.Value, prop *desired, from *objectState,
 func (p *instancePlan) markConfigured(planned cty.Value, prop *desired, from *objectState, config cty.Value) cty.Value {
 	configMarks := prop.marks
 	if p.ignore().Any() {
-		configMarks = keptMarks(configMarks, prop.config, config, from)
+		configMarks = p.keptMarks(configMarks, prop.config, config, from)
 	}
 	if len(configMarks) > 0 {
 		planned = planned.MarkWithPaths(configMarks)
@@ -330,8 +330,11 @@ func (p *instancePlan) markConfigured(planned cty.Value, prop *desired, from *ob
 }
 
 // keptMarks returns the marks of the configuration. At paths where ignore_changes restored the
-// prior value, it returns the marks of the prior value instead.
-func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *objectState) []cty.PathValueMarks {
+// prior value, it returns the marks of the prior value instead. If both values are the same, it
+// returns the marks of both.
+func (p *instancePlan) keptMarks(
+	configMarks []cty.PathValueMarks, written, used cty.Value, from *objectState,
+) []cty.PathValueMarks {
 	var out []cty.PathValueMarks
 	same := func(path cty.Path) bool {
 		a, errA := path.Apply(written)
@@ -346,7 +349,7 @@ func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *
 	if from.exists() && marks.Any(from.value) {
 		_, prior := from.value.UnmarkDeepWithPaths()
 		for _, pvm := range prior {
-			if !same(pvm.Path) {
+			if p.ignore().Covers(pvm.Path) || !same(pvm.Path) {
 				out = append(out, pvm)
 			}
 		}

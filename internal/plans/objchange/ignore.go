@@ -2,6 +2,7 @@ package objchange
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -18,6 +19,29 @@ type Ignore struct {
 
 // Any reports whether any changes are ignored.
 func (ig Ignore) Any() bool { return ig.All || len(ig.Paths) > 0 }
+
+// Covers reports whether changes of the whole value at a path are ignored.
+func (ig Ignore) Covers(path cty.Path) bool {
+	return ig.All || slices.ContainsFunc(ig.Paths, func(tr hcl.Traversal) bool {
+		steps := RelativeSteps(tr)
+		if len(steps) > len(path) {
+			return false
+		}
+		for i, step := range steps {
+			var at string
+			switch s := path[i].(type) {
+			case cty.GetAttrStep:
+				at = s.Name
+			case cty.IndexStep:
+				at, _ = keyText(s.Key)
+			}
+			if name, ok := keyText(step); !ok || name != at {
+				return false
+			}
+		}
+		return true
+	})
+}
 
 // InConfig returns config with prior's values at the ignored paths. If all changes are ignored, it
 // returns prior without the values that only the provider sets. If prior or config is null, it
