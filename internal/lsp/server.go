@@ -34,6 +34,8 @@ type server struct {
 	ended   chan struct{} // closed by exit
 	exit    func()        // called by the notification exit
 
+	answering sync.WaitGroup // requests that are being answered
+
 	mu       sync.Mutex
 	texts    map[string]int32   // versions of the open documents, by path
 	folders  []string           // directories that the editor has open
@@ -76,6 +78,7 @@ func Serve(ctx context.Context, core *warm.Core, workDir string, options warm.Op
 	}
 	stop()
 	<-worked
+	s.answering.Wait()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // the client has gone
 	}
@@ -163,16 +166,19 @@ func (h handler) Handle(ctx context.Context, req *jsonrpc2.Request) (any, error)
 	if !req.IsCall() {
 		return nil, nil
 	}
-	go func() {
-		result, err := frames.Answer(requestFailed, func() (any, error) { return answer(s, ctx, req.Params) })
+	s.answering.Go(func() {
+		result, err := frames.Answer(requestFailed, func() (any, error) {
+			result, err := answer(s, ctx, req.Params)
+			if ctx.Err() != nil && !frames.HasCode(err) {
+				err = jsonrpc2.NewError(requestCancelled, "The request was canceled.")
+			}
+			return result, err
+		})
 		if result == nil && err == nil {
 			result = null
 		}
-		if ctx.Err() != nil {
-			err = jsonrpc2.NewError(requestCancelled, "The request was canceled.")
-		}
 		_ = s.conn.Respond(req.ID, result, err) // fails only if the client has gone
-	}()
+	})
 	return nil, jsonrpc2.ErrAsyncResponse
 }
 

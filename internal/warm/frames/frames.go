@@ -233,11 +233,16 @@ func Answer(code int64, f func() (any, error)) (result any, err error) {
 			err = tfdiags.Errorf("The request crashed", "This is a bug of the program; other requests go on: %v\n\n%s",
 				c.Problem, c.Stack)
 		}
-		if err != nil && !strings.HasPrefix(fmt.Sprintf("%T", err), "*jsonrpc2.") { // the library's type has no name
+		if err != nil && !HasCode(err) {
 			err = jsonrpc2.NewError(code, message(err))
 		}
 	}()
 	return f()
+}
+
+// HasCode reports whether an error is one of the library, which has a code.
+func HasCode(err error) bool {
+	return strings.HasPrefix(fmt.Sprintf("%T", err), "*jsonrpc2.") // the type has no public name
 }
 
 // message returns an error as a text without line breaks between its parts.
