@@ -10,7 +10,7 @@ import (
 )
 
 // once is a transaction that is committed once, even if it is repeated after errors. If the connection is lost in the
-// commit, nobody knows whether it has happened, so a repetition asks the database first.
+// commit, it is not known whether it has happened, so a repetition asks the database first.
 type once struct {
 	queue *Queue
 	id    string // of a transaction whose commit is in doubt; "" for none

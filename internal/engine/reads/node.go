@@ -48,7 +48,7 @@ type Node struct {
 
 	Module   *Module   // module of the node; may be nil
 	Resource *Resource // set for Steps, and for nodes and Barriers of resources
-	Object   Object    // what the node works on, other than a resource; may be nil
+	Object   Object    // subject of the work, other than a resource; may be nil
 
 	// In is the module instance in which the node does the work of another one, in a plan whose blocks are
 	// split between instances of a call. It is the root for all other nodes.
@@ -65,7 +65,7 @@ type Node struct {
 // ClosesModule reports whether a node is a Barrier that waits for everything in a module.
 func (n *Node) ClosesModule() bool { return n.Module != nil && n == n.Module.End }
 
-// Object is what a node works on: a *Value, *Check, *Step or *Provider; the *Module of a call; the *Resource
+// Object is the subject of a node: a *Value, *Check, *Step or *Provider; the *Module of a call; the *Resource
 // of an action; an InstanceObject; or, for a KindEphemeralEnd, the *Node that has opened the objects.
 type Object interface{ isObject() }
 

@@ -299,7 +299,7 @@ func (s *Places) ofValue(p Place, v *Value) []Read {
 	return append(out, s.Along(p, byKey.nodes)...)
 }
 
-// readByKey is what a block or value reads only by key.
+// readByKey holds the reads of a block or value that are only by key.
 type readByKey struct {
 	list  []KeyedRead
 	nodes map[*Node]bool // that the reader has edges to because of these reads; nil if there are none

@@ -88,7 +88,7 @@ type Places struct {
 	ranges map[*Resource]map[*Node]*hcl.Range // by block: its first reference to each node
 }
 
-// use is what the reads of places are followed for.
+// use is the purpose for which the reads of places are followed.
 type use uint8
 
 const (

@@ -79,7 +79,7 @@ func (m *Module) callScope(in addrs.ModuleInstance, units iter.Seq[*lang.Refs]) 
 	return s
 }
 
-// Lead is what a reference leads to: a resource, values, or only an argument that decides count or each. All of
+// Lead says where a reference leads to: a resource, values, or only an argument that decides count or each. All of
 // these are nil if the reference is to anything else, such as path, or to an object that isn't declared.
 type Lead struct {
 	Resource *Resource
