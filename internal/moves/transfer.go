@@ -38,25 +38,16 @@ func (r *renamer) settle() {
 			resources[was.Config()] = append(list, now.Config())
 		}
 	}
-	type dependenciesOf struct {
-		set *states.Dependencies
-		of  addrs.ConfigResource
-	}
-	sets := make(map[dependenciesOf]*states.Dependencies)
-	rename := func(of addrs.ConfigResource, old *states.Dependencies) *states.Dependencies {
-		key := dependenciesOf{old, of}
-		renamed, done := sets[key]
+	sets := make(map[*states.Dependencies]*states.Dependencies)
+	rename := func(old *states.Dependencies) *states.Dependencies {
+		renamed, done := sets[old]
 		if !done {
 			var list []addrs.ConfigResource
 			for dep := range old.All() {
-				for _, now := range resources[dep] {
-					if now != of {
-						list = append(list, now)
-					}
-				}
+				list = append(list, resources[dep]...)
 			}
 			renamed = states.NewDependencies(list)
-			sets[key] = renamed
+			sets[old] = renamed
 		}
 		return renamed
 	}
@@ -65,7 +56,7 @@ func (r *renamer) settle() {
 			return nil
 		}
 		out := *obj
-		out.Dependencies, out.DependencyInstances = rename(of, obj.Dependencies), nil
+		out.Dependencies, out.DependencyInstances = rename(obj.Dependencies).WithoutOwn(of), nil
 		for _, dep := range obj.DependencyInstances {
 			if now, moved := instances[dep]; moved {
 				out.DependencyInstances = append(out.DependencyInstances, now)

@@ -120,7 +120,7 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 		}
 	}
 	s.changeDependencies(func(addr addrs.AbsInstance, _ bool, o *Object) *Dependencies {
-		return n.rename(addr.Config(), old(addr).Module, o.Dependencies)
+		return n.rename(old(addr).Module, o.Dependencies).WithoutOwn(addr.Config())
 	})
 	s.renameInstances(from)
 }
@@ -165,21 +165,27 @@ type dependencyRenaming struct {
 	memo     map[dependenciesIn]*Dependencies
 }
 
-// dependenciesIn is a set of dependencies of a resource's objects that were in one module instance.
+// dependenciesIn is a set of dependencies of objects in one module instance.
 type dependenciesIn struct {
 	set    *Dependencies
-	of     addrs.ConfigResource
 	module addrs.ModuleInstance
 }
 
-// rename returns the new dependencies of an object that is now one of the resource of, was in
-// module and had the dependencies deps.
-func (n *dependencyRenaming) rename(of addrs.ConfigResource, module addrs.ModuleInstance, deps *Dependencies,
-) *Dependencies {
+// WithoutOwn returns the dependencies of objects of a resource without that resource.
+func (d *Dependencies) WithoutOwn(of addrs.ConfigResource) *Dependencies {
+	if !d.Has(of) {
+		return d
+	}
+	return d.Without(NewDependencies([]addrs.ConfigResource{of}))
+}
+
+// rename returns the new dependencies of an object that was in module and had the dependencies
+// deps.
+func (n *dependencyRenaming) rename(module addrs.ModuleInstance, deps *Dependencies) *Dependencies {
 	if deps == nil {
 		return nil
 	}
-	key := dependenciesIn{deps, of, module}
+	key := dependenciesIn{deps, module}
 	out, ok := n.memo[key]
 	if !ok {
 		inside := module.Module()
@@ -192,11 +198,7 @@ func (n *dependencyRenaming) rename(of addrs.ConfigResource, module addrs.Module
 			if len(now) == 0 {
 				now = []addrs.ConfigResource{dep}
 			}
-			for _, addr := range now {
-				if addr != of {
-					list = append(list, addr)
-				}
-			}
+			list = append(list, now...)
 		}
 		out = NewDependencies(list)
 		if out.Equal(deps) {

@@ -216,8 +216,8 @@ func (d *dependencyRepair) complete(addr addrs.ConfigResource, deps *Dependencie
 		out = deps.Union(NewDependencies(inherited))
 		d.completed[key] = out
 	}
-	if out != deps && out.Has(addr) {
-		return out.Without(NewDependencies([]addrs.ConfigResource{addr}))
+	if out != deps {
+		return out.WithoutOwn(addr)
 	}
 	return out
 }

@@ -73,8 +73,8 @@ func (q *Queue) Follow(ctx context.Context, run string) *Follower {
 // outage is the time that a caller waits for a database that doesn't answer.
 const outage = time.Minute
 
-// Patiently repeats what reads or writes a queue as long as the database doesn't answer, at most for a minute. It says once that
-// the database doesn't answer, and when it does again.
+// Patiently repeats what reads or writes a queue as long as the database doesn't answer, at most for a minute. It
+// says once that the database doesn't answer, and when it does again.
 func Patiently(ctx context.Context, say func(format string, args ...any), do func() error) error {
 	said := false
 	for until := time.Now().Add(outage); ; {
@@ -279,7 +279,8 @@ type Info struct {
 
 // takes reports whether the worker takes tasks that need the labels.
 func (w Info) takes(labels []string) bool {
-	return w.Protocol == Protocol && w.Jobs > 0 && !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
+	lacks := func(label string) bool { return !slices.Contains(w.Labels, label) }
+	return w.Protocol == Protocol && w.Jobs > 0 && !slices.ContainsFunc(labels, lacks)
 }
 
 // Workers returns the workers that are there.

@@ -530,8 +530,8 @@ func (q *Queue) sweep(ctx context.Context) error {
 	return err
 }
 
-// renew says how many tasks a worker takes and has, extends their leases, and returns the interrupts of their runs. Tasks that are missing
-// in the result are lost.
+// renew says how many tasks a worker takes and has, extends their leases, and returns the interrupts of their runs.
+// Tasks that are missing in the result are lost.
 func (q *Queue) renew(
 	ctx context.Context, worker string, jobs, running int, mine []ticket, lease time.Duration,
 ) (map[ticket]int, error) {

@@ -7,8 +7,8 @@
 // follows these reads from place to place: targets and exclusions ([Follow], [Readers]), the order of plans and
 // applies (package graph), and the dependencies that the state stores (package engine). Keys have three sources:
 // what is known before a walk or during it ([KnownKeys]), what a plan has recorded ([Places.OfChange]), and the
-// addresses of targets. If the keys of a resource or module call are
-// not known, its places are the instances that targets name, and one with UnknownKey for all others.
+// addresses of targets. If the keys of a resource or module call are not known, its places are the instances that
+// targets name, and one with UnknownKey for all others.
 //
 // A block or value reads an object by key if it reads nothing but single instances of it. [Tree.SetReads]
 // finds these reads ([KeyedRead]) of resources, of module calls, and of values that are one of these as a whole

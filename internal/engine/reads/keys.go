@@ -53,15 +53,15 @@ func RecordedKeys(list []plans.InstanceRead, of KeyedRead) (keys []KeyRead, know
 	return keys, known
 }
 
-// plannedKeys has the module instances of a plan.
-type plannedKeys struct {
+// plannedModules finds the module instances of a plan.
+type plannedModules struct {
 	plan    *plans.Plan
 	prior   *states.State
 	modules map[addrs.Module][]addrs.ModuleInstance // see modulesOf
 }
 
 // modulesOf returns the instances of a module that have planned objects.
-func (k *plannedKeys) modulesOf(m *Module) []addrs.ModuleInstance {
+func (k *plannedModules) modulesOf(m *Module) []addrs.ModuleInstance {
 	if k.modules == nil {
 		k.modules = map[addrs.Module][]addrs.ModuleInstance{}
 		seen := map[addrs.ModuleInstance]bool{}

@@ -73,7 +73,7 @@ type Places struct {
 	early   KnownKeys  // nil if no keys are known
 	prior   *states.State
 	partial bool
-	planned *plannedKeys // set if the reads order Steps
+	planned *plannedModules // set if the reads order Steps
 	use     use
 	singly  bool // in a plan whose walk is ordered, whether values may read single instances of resources
 	named   namedKeys
@@ -204,7 +204,7 @@ func (from Source) Ordering(singly bool) *Places {
 // OrderingSteps returns the places of an apply, whose keys are those of its plan as far as it has them.
 func (from Source) OrderingSteps(plan *plans.Plan) *Places {
 	s := from.Selecting()
-	s.use, s.planned = toOrder, &plannedKeys{plan: plan, prior: from.Prior}
+	s.use, s.planned = toOrder, &plannedModules{plan: plan, prior: from.Prior}
 	return s
 }
 
