@@ -255,7 +255,7 @@ func (b *builder) refsOf(of block, id int, refs *lang.Refs) {
 				b.connectInstances(pair{of, to}, &one.Range)
 			}
 		}
-		if exact && r.via == nil {
+		if exact {
 			continue
 		}
 		if to, ok := b.target(in.Module, one.Subject); ok {

@@ -20,8 +20,9 @@ import (
 // module instance. Each value has only one member per module instance, so there are no more edges
 // than references.
 //
-// A reference to an element of a value that is a resource or a module call as a whole leads to the value, and also to
-// the instance that the element is.
+// References to values are not followed further, except for each.value of a value that is a module call. So a path
+// through the graph names the values on its way. A resource stays one node if only an output of the root module
+// reads one of its instances.
 
 // follow adds the references of all blocks that read single instances, and of what is between such blocks and
 // arguments or outputs in the modules.
@@ -30,15 +31,13 @@ func (s *instances) follow() {
 	for _, b := range s.blocks() {
 		inside := false // whether what depends on the block is followed by instance too
 		for one := range s.refs(b) {
-			to := one.behind
-			if !to.Single || to.Call == nil && b.value == nil {
+			if !one.lead.Single || one.lead.Call == nil && (!b.isArgument() || !b.value.PerInstance) {
 				continue
 			}
-			byInstance := to.Call != nil || b.value.PerInstance
-			s.traced[b] = s.traced[b] || byInstance || !b.value.Module.Repeated()
-			inside = inside || byInstance && b.isArgument()
-			for _, v := range to.Values {
-				outputs[to.Call] = append(outputs[to.Call], block{value: v})
+			s.traced[b] = true
+			inside = inside || b.isArgument()
+			for _, v := range one.lead.Values {
+				outputs[one.lead.Call] = append(outputs[one.lead.Call], block{value: v})
 			}
 		}
 		if inside {
@@ -133,10 +132,9 @@ func (s *instances) reach(from map[*reads.Module][]block, next func(block) []blo
 // ref is a reference of a block.
 type ref struct {
 	*addrs.Reference
-	refs   *lang.Refs
-	behind reads.Lead   // what it leads to, or what the elements are that it reads of a value
-	to     []block      // the blocks of behind
-	via    *reads.Value // the value; nil if it names none
+	refs *lang.Refs
+	lead reads.Lead
+	to   []block // the blocks of lead
 }
 
 // refs returns the references of a block to other blocks.
@@ -153,22 +151,29 @@ func (s *instances) refs(b block) iter.Seq[ref] {
 	}
 }
 
+// follow returns what a reference leads to. For each.value of a value that is a module call, that is an instance of
+// the call.
+func follow(in reads.Scope, refs *lang.Refs, one *addrs.Reference) reads.Lead {
+	to := in.Follow(refs, one)
+	if each := to.Behind(); each.Call != nil && in.IsEach(refs, one) {
+		return each
+	}
+	return to
+}
+
 // refOf returns a reference in a scope. It returns false if the reference is not to other blocks, or if it is to a
 // module call but names no output.
 func refOf(in reads.Scope, refs *lang.Refs, one *addrs.Reference) (ref, bool) {
-	to := in.Follow(refs, one)
-	out := ref{Reference: one, refs: refs, behind: to.Behind()}
+	to := follow(in, refs, one)
+	out := ref{Reference: one, refs: refs, lead: to}
 	of := in.Module.Named(one.Subject)
 	if of.Call != nil && of.Output == "" && (!to.Single || of.Key != addrs.NoKey && len(to.Rest) == 0) {
 		return ref{}, false
 	}
-	if out.behind.Single && !to.Single {
-		out.via = to.Values[0]
+	if to.Resource != nil {
+		out.to = []block{{resource: to.Resource}}
 	}
-	if r := out.behind.Resource; r != nil {
-		out.to = []block{{resource: r}}
-	}
-	for _, v := range out.behind.Values {
+	for _, v := range to.Values {
 		out.to = append(out.to, block{value: v})
 	}
 	return out, len(out.to) > 0
@@ -234,9 +239,6 @@ func (s *instances) needs(b block) []block {
 	var out []block
 	for r := range s.refs(b) {
 		out = append(out, r.to...)
-		if r.via != nil {
-			out = append(out, block{value: r.via})
-		}
 	}
 	return out
 }
@@ -254,10 +256,10 @@ func (s *instances) connect(b block) {
 	for _, m := range s.members[b] {
 		in, added := s.scope(b, m), map[*member]bool{m: true}
 		for _, r := range list {
-			behind := in.Follow(r.refs, r.Reference).Behind()
+			lead := follow(in, r.refs, r.Reference)
 			for _, to := range r.to {
 				p := pair{b, to}
-				found, known := s.find(m, behind, to)
+				found, known := s.find(m, lead, to)
 				if last := len(wholes[p]) - 1; !known && b != to && (last < 0 || wholes[p][last] != m) {
 					wholes[p] = append(wholes[p], m)
 				}
@@ -285,7 +287,7 @@ func (s *instances) follows(b block, r ref, to block) bool {
 	if to.value != nil {
 		return b != to && s.traced[to] && (s.traced[b] || b.call != nil)
 	}
-	return r.behind.Single || s.traced[b] || to.resource.Config != nil && to.resource.Exprs.Repetition.Repeats()
+	return r.lead.Single || s.traced[b] || to.resource.Config != nil && to.resource.Exprs.Repetition.Repeats()
 }
 
 // find returns the members of a block to which a member refers. It returns false if that can't be determined, or

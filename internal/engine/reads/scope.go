@@ -161,12 +161,11 @@ func (l Lead) Behind() Lead {
 // Follow returns what one of the references in refs leads to.
 func (s Scope) Follow(refs *lang.Refs, ref *addrs.Reference) Lead {
 	l := Lead{In: s.In, Rest: refs.Rest(ref), Decides: s.repetition.Deciding(ref.Subject), Early: s.Early, part: s.part}
-	isValue := ref.Subject == addrs.ForEachAttr{Name: "value"}
 	switch of := s.each; {
 	case of == nil:
-	case of.Via == nil && (isValue || s.isForEach(refs)): // each.value, or the object in for_each
+	case of.Via == nil && s.IsEach(refs, ref):
 		return s.eachOf(l)
-	case isValue:
+	case isEachValue(ref):
 		return s.value(l, of.Via, lang.InstanceRef{Key: s.key}, true, l.Rest)
 	case l.Decides != nil && hasKey(s.key): // the key of an instance never changes
 		return Lead{In: s.In}
@@ -176,10 +175,12 @@ func (s Scope) Follow(refs *lang.Refs, ref *addrs.Reference) Lead {
 	switch {
 	case of.Value != nil && (of.Call == nil || !of.Call.Repetition.Repeats()):
 		one, single := refs.Element(ref)
-		if s.isForEach(refs) && s.each != nil {
-			one, single = lang.InstanceRef{Key: s.key}, true
+		if !s.IsEach(refs, ref) {
+			return s.value(l, of.Value, one, single, refs.AfterElement(ref))
 		}
-		return s.value(l, of.Value, one, single, refs.AfterElement(ref))
+		l = s.value(l, of.Value, lang.InstanceRef{Key: s.key}, true, nil)
+		l.part.outputs = outputsOf(s.each.Reads)
+		return l
 	case of.Call != nil && of.Output == "":
 		l.nameOutput()
 	}
@@ -200,6 +201,14 @@ func (s Scope) Follow(refs *lang.Refs, ref *addrs.Reference) Lead {
 	return l
 }
 
+// IsEach reports whether a reference is each.value, or the one in for_each, where for_each is an object or a value
+// that is one. Such a reference leads to one instance of the object.
+func (s Scope) IsEach(refs *lang.Refs, ref *addrs.Reference) bool {
+	return s.each != nil && (isEachValue(ref) || s.isForEach(refs))
+}
+
+func isEachValue(ref *addrs.Reference) bool { return ref.Subject == addrs.ForEachAttr{Name: "value"} }
+
 // isForEach reports whether refs are those of the argument for_each.
 func (s Scope) isForEach(refs *lang.Refs) bool {
 	return s.repetition.ForEach != nil && refs == &s.repetition.ForEach.Refs
@@ -214,11 +223,17 @@ func (s Scope) eachOf(l Lead) Lead {
 	if hasKey(s.key) {
 		l.Keys, l.Known = []addrs.InstanceKey{s.key}, true
 	}
-	for _, read := range s.each.Reads {
-		l.Values = append(l.Values, read.Outputs()...)
-	}
+	l.Values = outputsOf(s.each.Reads)
 	l.nameOutput()
 	return l
+}
+
+// outputsOf returns the outputs that reads of a module call name.
+func outputsOf(list []KeyedRead) (outputs []*Value) {
+	for _, read := range list {
+		outputs = append(outputs, read.Outputs()...)
+	}
+	return outputs
 }
 
 // nameOutput keeps only the output that follows the instances of a module call, if one does.
@@ -248,9 +263,7 @@ func (s Scope) value(l Lead, v *Value, one lang.InstanceRef, single bool, rest h
 	} else {
 		read.Call = v.callAlias.Call
 		l.part = part{call: read.Call, in: s.In}
-		for _, of := range v.elementOutputs(read.Refs, slices.Values([]hcl.Traversal{rest})) {
-			l.part.outputs = append(l.part.outputs, of.Outputs()...)
-		}
+		l.part.outputs = outputsOf(v.elementOutputs(read.Refs, slices.Values([]hcl.Traversal{rest})))
 	}
 	if one.Index != nil || hasKey(one.Key) {
 		l.part.keys, l.part.known = s.keysOf(read)
