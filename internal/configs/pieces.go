@@ -52,8 +52,8 @@ func (p piece) isObject() bool {
 		bytes.Contains(p.src, []byte("<<")) || bytes.Contains(p.src, []byte("/*")) {
 		return false
 	}
-	_, after, closed := bytes.Cut(rest, []byte("\n}\n"))
-	if !closed {
+	body, after, closed := bytes.Cut(rest, []byte("\n}\n"))
+	if !closed || !balanced(body) {
 		return false
 	}
 	for line := range bytes.Lines(after) { // blank lines and comments may follow the block
@@ -62,6 +62,35 @@ func (p piece) isObject() bool {
 		}
 	}
 	return true
+}
+
+// balanced reports whether each brace in src has its counterpart there, so that src isn't more than the body
+// of a block. It returns false for some text with escaped templates.
+func balanced(src []byte) bool {
+	var open []byte // braces and quotes
+	for i := 0; i < len(src); i++ {
+		quoted := len(open) > 0 && open[len(open)-1] == '"'
+		switch c := src[i]; {
+		case c == '"' && quoted, c == '}' && !quoted && len(open) > 0:
+			open = open[:len(open)-1]
+		case c == '"', c == '{' && !quoted:
+			open = append(open, c)
+		case c == '}' && !quoted, c == '\n' && quoted:
+			return false
+		case c == '\\' && quoted:
+			i++
+		case (c == '$' || c == '%') && quoted && bytes.HasPrefix(src[i+1:], []byte("{")):
+			if src[i-1] == c {
+				return false
+			}
+			open = append(open, '{')
+			i++
+		case !quoted && (c == '#' || c == '/' && bytes.HasPrefix(src[i+1:], []byte("/"))):
+			line, _, _ := bytes.Cut(src[i:], []byte("\n"))
+			i += len(line) - 1
+		}
+	}
+	return len(open) == 0
 }
 
 // cut splits src into pieces. A cut is between a line with only a closing brace and the next line that

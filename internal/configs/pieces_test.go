@@ -108,6 +108,8 @@ func FuzzSettings(f *testing.F) {
 	f.Add("resource \"a\" \"b\" {\n  c = <<E\nx {\n}\nterraform {\n}\nE\n}\n")
 	f.Add("data \"a\" \"b\" {\n  x {\n}\ndata \"c\" \"d\" {\n}\n}\nlocals {\n}\n")
 	f.Add("resource \"a\" \"b\" {\n/*\n}\nvariable \"x\" {\n}\nresource \"c\" \"d\" {\n*/\n}\n")
+	f.Add("resource \"a\" \"b\" {\n  }\nvariable \"x\" {\n}\n")
+	f.Add("resource \"a\" \"b\" {\n  c = \"\\\"{${\"}{\"}\" # {\n  }\nvariable \"x\" {\n  // }}}\n}\n")
 	f.Add("resource \"a\" \"b\" {}\nvariable \"x\" {\n}\n# resource\nephemeral \"a\" \"b\" {\n}\n// }\n")
 	settings := func(body any) (out hclsyntax.Blocks) {
 		for _, block := range body.(*hclsyntax.Body).Blocks {

@@ -17,6 +17,8 @@ func TestSettings(t *testing.T) {
 		want  string // part of the error; "" for none
 	}{
 		{"error in a resource", map[string]string{"main.tf": broken}, ""},
+		{"braces in a resource", map[string]string{
+			"main.tf": "resource \"a\" \"b\" {\n  x = \"}\\\"{${{ y = \"{%\" }}\" # don't {\n  z = [1, { a = 2 / 1 }] // }\n}\n"}, ""},
 		{"error after a resource", map[string]string{"main.tf": broken + "variable \"x\" {\n  type = \n}\n"}, "main.tf"},
 		{"resource twice", map[string]string{"main.tf": "resource \"a\" \"b\" {\n}\n", "b.tf": "resource \"a\" \"b\" {}\n"}, ""},
 		{"override", map[string]string{"main.tf": "resource \"a\" \"b\" {\n}\n", "b_override.tf": "resource \"a\" \"b\" {}\n",
