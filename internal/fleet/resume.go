@@ -73,7 +73,9 @@ func (a *applying) left(
 	ctx context.Context, s *session.Session, r *roots.Root, saved *session.SavedPlan,
 ) (op *session.Operation, plan *plans.Plan, lost []Loss, err error) {
 	s.Snapshot = nil
-	op, err = s.StartOperation(ctx, a.run.Options, session.OperationApply)
+	options := a.run.Options
+	options.RestOf = saved.Plan
+	op, err = s.StartOperation(ctx, options, session.OperationApply)
 	if err != nil {
 		return nil, nil, nil, err
 	}

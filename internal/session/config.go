@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 
 	"tofu/internal/atomicfile"
@@ -101,6 +102,18 @@ func (s *Session) CollectFor(plan *plans.Plan, vars Variables) (map[string]confi
 		}
 	}
 	return given, err
+}
+
+// collectRest is like [Session.Collect]. If plan isn't nil, the values are those of the plan and those
+// that [Session.CollectFor] returns.
+func (s *Session) collectRest(plan *plans.Plan, vars Variables) (map[string]configs.Given, error) {
+	if plan == nil {
+		return s.Collect(vars)
+	}
+	given, err := s.CollectFor(plan, vars)
+	stored := storedVariables(plan)
+	maps.Copy(stored, given)
+	return stored, err
 }
 
 // Load loads a configuration with the modules that resolve returns.

@@ -64,8 +64,10 @@ type Operation struct {
 // OperationOptions holds the options that all operations share.
 type OperationOptions struct {
 	Variables Variables
-	Paths     StatePaths
-	Lock      LockOptions
+	// RestOf, if not nil, is a saved plan, whose values of variables are used as in an apply of it.
+	RestOf *plans.Plan
+	Paths  StatePaths
+	Lock   LockOptions
 	// Limits limit the calls of providers. Slots, if not nil, has the limits already: several operations
 	// share them.
 	Limits pace.Limits
@@ -95,7 +97,11 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 		s.reads = &planReads{}
 		s.FileRead = s.reads.file
 	}
-	root, err := s.LoadRootModule(ctx, opts.Variables)
+	given, err := s.collectRest(opts.RestOf, opts.Variables)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.LoadRootModuleWith(ctx, given)
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(given, storedVariables(file)) // keys may depend on them
+		maps.Copy(given, storedVariables(file.Plan)) // keys may depend on them
 	}
 	crypt, err := s.fileEncryptionWith(ctx, given)
 	err = tfdiags.Join(collectErr, err)
@@ -134,7 +134,7 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 		return nil, tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err)
 	}
 	s.Snapshot = snapshot.Files
-	given = storedVariables(file)
+	given = storedVariables(file.Plan)
 	cfg, err := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given,
 		Workspace: file.Backend.Workspace, WorkDir: s.WorkDir,
 		Base: s.Base, Parser: s.Parser}, s.Warnings.Add)
@@ -154,9 +154,9 @@ func parsePlan(path string, data []byte) (*planfile.File, error) {
 }
 
 // storedVariables returns the values of variables in a plan.
-func storedVariables(file *planfile.File) map[string]configs.Given {
-	given := make(map[string]configs.Given, len(file.Plan.Variables))
-	for name, v := range file.Plan.Variables {
+func storedVariables(plan *plans.Plan) map[string]configs.Given {
+	given := make(map[string]configs.Given, len(plan.Variables))
+	for name, v := range plan.Variables {
 		given[name] = configs.Given{Val: v, From: "the plan"}
 	}
 	return given
