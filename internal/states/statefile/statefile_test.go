@@ -260,6 +260,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(`{"version":1,"modules":[{"path":["root"],"resources":{"a.b":{"primary":{"id":"1",` +
 		`"meta":{"schema_version":[]}}}}}]}`))
+	f.Add([]byte(`{"version":1,"modules":[{"path":["root"],"resources":{"a.b":{"provider":"a.x%","primary":{"id":"1"}}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		first, err := statefile.Parse(data)
 		if err != nil {

@@ -395,5 +395,8 @@ func legacyProvider(text string) (addrs.AbsProviderConfig, bool) {
 	if name == "terraform" {
 		out.Provider = addrs.BuiltinTerraform
 	}
+	if err == nil { // names of modules and aliases must be readable in the new form, too
+		_, err = addrs.ParseProviderInstanceText(out.String())
+	}
 	return out, err == nil
 }
