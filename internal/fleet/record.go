@@ -10,13 +10,14 @@ import (
 	"slices"
 	"sync"
 
+	"tofu/internal/filelock"
 	"tofu/internal/limits"
 	"tofu/internal/tfdiags"
 )
 
 // Record records which root modules of an archive have been applied. It is a file beside the
 // archive. Each run appends lines, so even after a run is killed, the record shows everything that
-// it started.
+// it started. A run locks the file until it ends, so that no other one applies the archive meanwhile.
 type Record struct {
 	mu   sync.Mutex
 	file *os.File
@@ -95,6 +96,11 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 	file, err := os.OpenFile(path, flag|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the record of the run: %w", err)
+	}
+	if errors.Is(filelock.Lock(file), filelock.ErrHeld) { // there may be no locks
+		file.Close()
+		return nil, tfdiags.Errorf("The plan is being applied",
+			"Another run is applying %s. Wait until it ends.", s.path)
 	}
 	text, err := limits.ReadAll(file, maxRecord, path)
 	if begin := bytes.TrimSpace(text); err == nil && len(begin) > 0 && !bytes.HasPrefix(begin, []byte(firstLine)) {

@@ -77,6 +77,11 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, again := range []func(*Saved) (*Record, error){Begin, Resume} {
+		if _, err := again(s); err == nil || !strings.Contains(err.Error(), "The plan is being applied") {
+			t.Errorf("two runs with one record: %v", err)
+		}
+	}
 	if rec.Unfinished() {
 		t.Error("a new record is not empty")
 	}
