@@ -48,6 +48,11 @@ func (v stepVisit) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			a.undecided()
+		}
+	}()
 	switch {
 	case s.Opens():
 		return a.planEphemeral(ctx, s.Node)

@@ -318,6 +318,11 @@ func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 	if named, err := p.selfReferences(); named {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			p.undecided()
+		}
+	}()
 	switch r.Addr.Resource.Mode {
 	case addrs.Data:
 		return dataPlan{p}.planData(ctx)
@@ -439,6 +444,7 @@ type instancePlan struct {
 	generated *generatedBody    // nil if the configuration has a block for the instance
 	restore   *restoration      // nil unless an earlier object is brought back
 	validated [sha256.Size]byte // see plans.InstanceChange
+	judged    bool              // postconditions were evaluated
 }
 
 // withSelf returns a context of the instance in which "self" has the given value.
@@ -453,7 +459,16 @@ func (p *instancePlan) preconditions() error {
 
 // postconditions evaluates the postconditions for the instance's object.
 func (p *instancePlan) postconditions(self cty.Value) error {
+	p.judged = true
 	return p.conditionSet("Resource postcondition failed").eval(p.withSelf(self), p.r.Exprs.Postconditions)
+}
+
+// undecided records that the postconditions of an instance with an error were not reached, whatever
+// its preconditions say.
+func (p *instancePlan) undecided() {
+	if len(p.r.Exprs.Postconditions) > 0 && !p.judged && !p.in.unknown {
+		p.w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
+	}
 }
 
 // keepStored keeps the stored object of an instance that is not part of this run.
