@@ -163,14 +163,6 @@ func (f *fixedBody) Unknown() bool {
 	return ok && u.Unknown()
 }
 
-// BodyValueMarks returns the marks of the value from which the body was generated.
-func (f *fixedBody) BodyValueMarks() cty.ValueMarks {
-	if m, ok := f.Body.(hcldec.MarkedBody); ok {
-		return m.BodyValueMarks()
-	}
-	return nil
-}
-
 func (f *fixedBody) fix(content *hcl.BodyContent, asBlocks map[string]*NestedBlock) *hcl.BodyContent {
 	if content == nil {
 		return nil
@@ -214,18 +206,14 @@ type blocksExpr struct {
 func (e *blocksExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	vals := make([]cty.Value, 0, len(e.blocks))
-	var marks []cty.ValueMarks
 	for _, block := range e.blocks {
 		val, more := hcldec.Decode(e.nested.FixUpBody(block.Body), e.nested.Block.DecoderSpec(), ctx)
 		diags = append(diags, more...)
 		vals = append(vals, val)
-		if m, ok := block.Body.(hcldec.MarkedBody); ok {
-			marks = append(marks, m.BodyValueMarks())
-		}
 	}
 	want := e.nested.Nesting.wrap(e.nested.Block.ImpliedType())
 	if diags.HasErrors() {
-		return cty.UnknownVal(want).WithMarks(marks...), diags
+		return cty.UnknownVal(want), diags
 	}
 	val, err := coerce.Convert(cty.TupleVal(vals), want)
 	if err != nil {
@@ -237,7 +225,7 @@ func (e *blocksExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		})
 		return cty.UnknownVal(want), diags
 	}
-	return val.WithMarks(marks...), diags
+	return val, diags
 }
 
 // Variables returns the references in the blocks.

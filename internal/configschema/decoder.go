@@ -85,7 +85,7 @@ func (n *NestedBlock) decoderSpec(name string) hcldec.Spec {
 // blocks for attributes where the schema allows them.
 func (b *Block) Decode(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if p, ok := body.(preparedBody); !ok {
-		body = b.FixUpBody(dynblock.Expand(body, ctx))
+		body = b.FixUpBody(markedWithin{dynblock.Expand(body, ctx)})
 	} else if val, ok := b.decodeAttributes(p.args, ctx); ok {
 		return val, nil
 	}
