@@ -247,7 +247,7 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 		return err
 	}
 	defer op.Close()
-	if !op.State.Exists() {
+	if op.State.State().CountManaged() == 0 {
 		app.Warnings.Add(tfdiags.Warningf("Empty or non-existent state",
 			"The state has no objects, so there is nothing to refresh."))
 	}

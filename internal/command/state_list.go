@@ -51,16 +51,22 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 	st := open.State()
 	targets, err := parseTargets(args)
 	errs := tfdiags.FromError(err)
+	var found []addrs.AbsInstance // in the order of the arguments
 	for _, t := range targets {
-		if len(st.Select([]addrs.Target{t})) == 0 {
+		selected := st.Select([]addrs.Target{t})
+		if len(selected) == 0 {
 			errs = errs.Append(st.NotFound(t))
 		}
+		found = append(found, selected...)
 	}
 	if err := errs.Err(); err != nil {
 		return err
 	}
+	if len(targets) == 0 {
+		found = st.Select(nil)
+	}
 	var list ui.Addresses
-	for _, addr := range st.Select(targets) {
+	for _, addr := range found {
 		if f.ID == "" || objectID(st.Instance(addr).Current) == f.ID {
 			list.Addrs = append(list.Addrs, addr.String())
 		}

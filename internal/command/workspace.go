@@ -338,7 +338,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	if err != nil {
 		return err
 	}
-	n := len(open.State().Select(nil))
+	n := open.State().CountManaged()
 	if n > 0 && !f.Force {
 		return tfdiags.Join(tfdiags.Errorf("Workspace is not empty",
 			"Workspace %q is currently tracking %s. Destroy these objects before you delete the workspace, or "+

@@ -31,6 +31,18 @@ func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
 	return found
 }
 
+// CountManaged returns how many instances of managed resources the state has. Instances of data sources
+// don't count: they stand for nothing that would be left behind.
+func (s *State) CountManaged() int {
+	n := 0
+	for r := range s.Resources() {
+		if r.Addr.Resource.Mode == addrs.Managed {
+			n += len(r.Instances)
+		}
+	}
+	return n
+}
+
 func covers(t addrs.Target, addr addrs.AbsInstance) bool {
 	return t.ContainsInstance(addr) && (t.IsModule() || t.Module == addr.Module)
 }
