@@ -388,7 +388,7 @@ func (q *queued) follow(ctx context.Context, own bool) error {
 				continue
 			}
 		}
-		if q.run.Over() || q.run.Phase == phase {
+		if q.run.Phase == phase { // a run that is over may have had later phases, which are shown, too
 			if phase%2 == 1 {
 				return q.planEnd(steady, results, failed)
 			}

@@ -54,7 +54,7 @@ type Follower struct {
 	queue   *Queue
 	run     string
 	notes   chan string
-	xid     string // events of older transactions were seen
+	xid     string // events of the phase in older transactions were seen
 	seen    map[int64]bool
 	phase   int
 	tasks   []*Task
@@ -65,7 +65,7 @@ type Follower struct {
 
 // Follow returns a Follower of a run, until ctx ends.
 func (q *Queue) Follow(ctx context.Context, run string) *Follower {
-	f := &Follower{queue: q, run: run, notes: make(chan string, 16), seen: make(map[int64]bool), xid: "0"}
+	f := &Follower{queue: q, run: run, notes: make(chan string, 16)}
 	go q.listen(ctx, Schema, f.notes)
 	return f
 }
@@ -112,6 +112,7 @@ func away(err error) bool {
 func (f *Follower) Begin(ctx context.Context, phase int) ([]*Task, error) {
 	tasks, err := f.queue.Tasks(ctx, f.run, phase)
 	f.phase, f.tasks, f.pending, f.since = phase, tasks, nil, time.Now()
+	f.xid, f.seen = "0", make(map[int64]bool) // its first events may be older than the last that were read
 	for _, t := range tasks {
 		f.pending = append(f.pending, t.N)
 	}
